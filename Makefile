@@ -80,7 +80,7 @@ test: test-local ## vet and test everything, also on a real control plane, which
 
 test-local: ## vet and test what needs no control plane
 	go vet ./...
-	go test -timeout 10m ./...
+	go test -timeout 30m ./...
 	cd tools/release && go vet ./... && go test ./...
 	cd tools/vuln && go vet ./... && go test -count=1 ./... # a cached result would not see a change of the script
 
@@ -103,7 +103,7 @@ lab: ## boot two nodes with RDMA in virtual machines, and leave them up: `go -C 
 
 race: export CGO_ENABLED = 1
 race: ## test everything under the race detector
-	go test -race -timeout 10m ./...
+	go test -race -timeout 30m ./...
 
 lint: ## run golangci-lint, whose version tools/lint/go.mod pins
 	$(GOLANGCI) run ./...
@@ -125,6 +125,7 @@ bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster
 	go run ./tools/bench
 	go test -run '^$$' -bench BenchmarkInject -benchtime 30x ./internal/plan/job
 	go test -run '^$$' -bench BenchmarkInject -benchtime 1000x ./internal/webhook
+	go test -run '^$$' -bench 'Benchmark(BrowserHuge|EveryRankFails|LargeJob)' -benchtime 5x ./internal/report/html ./internal/story ./internal/wire
 	cd lab && go run ./cmd/bench
 
 demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -177,7 +176,7 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// All kinds of faults at 1,024 pods x 8 rails, each in less than 2 s and 500 MB.
+// All kinds of faults at 1,024 pods x 8 rails, each in less than 500 MB. 'make bench' measures the time.
 func TestAttributeLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("4 million links")
@@ -197,14 +196,12 @@ func TestAttributeLarge(t *testing.T) {
 		m := fabric{1024, 8, 32, 0.01, faults, true}.matrix(1)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		start := time.Now()
 		got := m.Attribute(0.9)
-		took := time.Since(start)
 		runtime.ReadMemStats(&after)
 		if d := cmp.Diff(want, named(got)); d != "" {
 			t.Errorf("%v: %s", want, d)
 		}
-		t.Logf("%v: %v, %d MB in all", want, took, (after.TotalAlloc-before.TotalAlloc)>>20)
+		t.Logf("%v: %d MB in all", want, (after.TotalAlloc-before.TotalAlloc)>>20)
 		const most = 500 << 20
 		if bytes := after.TotalAlloc - before.TotalAlloc + uint64(4*len(m.Values)); bytes > most {
 			t.Errorf("%v: %d bytes", want, bytes)

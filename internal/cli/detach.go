@@ -132,7 +132,7 @@ func (a *app) detachedRun(ctx context.Context, client *kube.Client, all []ranks.
 			ready = append(ready, t)
 		}
 	}
-	const limit = 5 * time.Second
+	const limit = time.Minute // as long as doctor waits for a pod
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	runs, err := ranks.Runs(ctx, client, ready)

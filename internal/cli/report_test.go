@@ -155,6 +155,9 @@ func TestReportOutput(t *testing.T) {
 	}
 }
 
+// hang is a limit that only something reaches that hangs.
+const hang = 5 * time.Minute
+
 // talk passes on the messages of the server.
 type talk chan string
 
@@ -194,7 +197,7 @@ func TestServeBeginningBench(t *testing.T) {
 	if err := saveJSON(file, bench.Result{SchemaVersion: 1, Job: "h-kim", Unfinished: true}); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.After(30 * time.Second); !shows("Nothing has been measured yet."); {
+	for late := time.After(hang); !shows("Nothing has been measured yet."); {
 		select {
 		case <-late:
 			t.Fatal("the bench is not shown")
@@ -214,7 +217,7 @@ func TestFollowFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), hang)
 	defer stop()
 	shown := make(chan html.Page, 1)
 	ended := make(chan error, 1)

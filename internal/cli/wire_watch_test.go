@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/railhead/railhead/internal/bundle"
@@ -57,68 +58,70 @@ func TestWireSave(t *testing.T) {
 		"nothing was read":                 {[]result{bad}, false, false, 1, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			var said bytes.Buffer
-			file := filepath.Join(t.TempDir(), "wire.json")
-			save := file
-			if c.unsaved {
-				save = ""
-			}
-			r := wireReader{
-				wireFlags: wireFlags{format: "text", save: save, watch: !c.alone},
-				Options: examine.Options{
-					Subject: bundle.Subject{Job: "h-kim"}, Every: time.Millisecond, Live: &report.Live{W: &said},
-				},
-				Streams: Streams{Out: &said, Err: &said},
-				read: func(context.Context, examine.Options) (wire.Job, error) {
-					if len(c.results) == 0 {
-						stop()
-						return wire.Job{}, ctx.Err()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				var said bytes.Buffer
+				file := filepath.Join(t.TempDir(), "wire.json")
+				save := file
+				if c.unsaved {
+					save = ""
+				}
+				r := wireReader{
+					wireFlags: wireFlags{format: "text", save: save, watch: !c.alone},
+					Options: examine.Options{
+						Subject: bundle.Subject{Job: "h-kim"}, Every: time.Millisecond, Live: &report.Live{W: &said},
+					},
+					Streams: Streams{Out: &said, Err: &said},
+					read: func(context.Context, examine.Options) (wire.Job, error) {
+						if len(c.results) == 0 {
+							stop()
+							return wire.Job{}, ctx.Err()
+						}
+						next := c.results[0]
+						c.results = c.results[1:]
+						return next.job, next.err
+					},
+				}
+				err := r.run(ctx)
+				if err != nil && interrupted(ctx, err) != (c.code == exit.Interrupted) {
+					t.Errorf("interrupted: %v, %v", ctx.Err(), err)
+				}
+				var coded exit.Error
+				code := exit.Code(0)
+				switch {
+				case errors.As(err, &coded):
+					code = coded.Code
+				case errors.Is(err, context.Canceled):
+					code = exit.Interrupted
+				case err != nil:
+					code = 1
+				}
+				text := said.String()
+				if code != c.code || !strings.Contains(text, c.says) || strings.Count(text, "trying") > 1 {
+					t.Errorf("exit code %d (%v), said:\n%s", code, err, said.String())
+				}
+				if c.unsaved {
+					if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+						t.Error(err)
 					}
-					next := c.results[0]
-					c.results = c.results[1:]
-					return next.job, next.err
-				},
-			}
-			err := r.run(ctx)
-			if err != nil && interrupted(ctx, err) != (c.code == exit.Interrupted) {
-				t.Errorf("interrupted: %v, %v", ctx.Err(), err)
-			}
-			var coded exit.Error
-			code := exit.Code(0)
-			switch {
-			case errors.As(err, &coded):
-				code = coded.Code
-			case errors.Is(err, context.Canceled):
-				code = exit.Interrupted
-			case err != nil:
-				code = 1
-			}
-			text := said.String()
-			if code != c.code || !strings.Contains(text, c.says) || strings.Count(text, "trying") > 1 {
-				t.Errorf("exit code %d (%v), said:\n%s", code, err, said.String())
-			}
-			if c.unsaved {
-				if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-					t.Error(err)
+					return
 				}
-				return
-			}
-			page, err := (&pages.Files{Names: []string{file}}).Page(t.Context())
-			if c.page == "" {
-				if !errors.Is(err, pages.ErrEmpty) {
-					t.Error(err)
+				page, err := (&pages.Files{Names: []string{file}}).Page(t.Context())
+				if c.page == "" {
+					if !errors.Is(err, pages.ErrEmpty) {
+						t.Error(err)
+					}
+					return
 				}
-				return
-			}
-			if err != nil || page.Title != "Job h-kim in namespace train" ||
-				!strings.Contains(page.Verdict.Text, c.page) {
-				t.Errorf("%v, %s: %+v", err, page.Title, page.Verdict)
-			}
-			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%v, %v", info, err)
-			}
+				if err != nil || page.Title != "Job h-kim in namespace train" ||
+					!strings.Contains(page.Verdict.Text, c.page) {
+					t.Errorf("%v, %s: %+v", err, page.Title, page.Verdict)
+				}
+				if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("%v, %v", info, err)
+				}
+			})
 		})
 	}
 }

@@ -3,7 +3,6 @@ package examine
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -247,9 +246,13 @@ func (p *probing) read(ctx context.Context, node string, w *pendingProbe) {
 // logTime is the longest time to read the log of a finished pod. A kubelet that hangs sends none.
 const logTime = time.Minute
 
-// Snapshot reads the snapshot that railhead-pod wrote to the log of a finished pod.
+// Snapshot reads the snapshot that railhead-pod wrote to the log of a finished pod, a second time if the log was cut
+// short.
 func Snapshot(ctx context.Context, c LogReader, pod kube.PodRef) (host.Snapshot, error) {
-	var s host.Snapshot
+	return kube.AskAgain(func() (host.Snapshot, error) { return readSnapshot(ctx, c, pod) })
+}
+
+func readSnapshot(ctx context.Context, c LogReader, pod kube.PodRef) (s host.Snapshot, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, logTime, fmt.Errorf("its log did not arrive within %v", logTime))
 	defer cancel()
 	log, err := c.Logs(ctx, pod, kube.LogOptions{})
@@ -258,7 +261,7 @@ func Snapshot(ctx context.Context, c LogReader, pod kube.PodRef) (host.Snapshot,
 	}
 	defer log.Close()
 	const most = 32 << 20
-	if err := json.NewDecoder(io.LimitReader(log, most)).Decode(&s); err != nil {
+	if err := kube.DecodeOutput(io.LimitReader(log, most), &s); err != nil {
 		return s, fmt.Errorf("read the snapshot of pod %s: %w", pod, cmp.Or(context.Cause(ctx), err))
 	}
 	return s, nil

@@ -78,6 +78,18 @@ func TestNodes(t *testing.T) {
 			},
 			"",
 		},
+		"logs are cut short once": {
+			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`, cut: 1},
+			map[string]string{"node/gpu-0": "", "node/gpu-1": ""}, "",
+		},
+		"logs are cut short": {
+			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`, cut: 4},
+			map[string]string{
+				"node/gpu-0": "read the snapshot of pod default/railhead-probe-gpu-0-ID: the output was cut short, also when asked again",
+				"node/gpu-1": "read the snapshot of pod default/railhead-probe-gpu-1-ID: the output was cut short, also when asked again",
+			},
+			"",
+		},
 		"kubelets hang": {
 			&standIn{phase: "Succeeded", hangs: true},
 			map[string]string{

@@ -33,6 +33,8 @@ type standIn struct {
 	// phase of the existing pods.
 	phase string
 	log   string
+	// cut is how often the log is cut short.
+	cut int
 	// unread: pods cannot be read.
 	unread bool
 	// hangs: the kubelets send no logs.
@@ -125,7 +127,14 @@ func (s *standIn) Logs(ctx context.Context, _ kube.PodRef, _ kube.LogOptions) (i
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return io.NopCloser(strings.NewReader(s.log)), nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.log
+	if s.cut > 0 {
+		s.cut--
+		text = text[:len(text)/2]
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
 }
 
 func (s *standIn) Snapshots(context.Context, []kube.Visit, kube.VisitOptions, func(kube.Visited)) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -142,11 +141,11 @@ type snapshotter struct {
 	VisitOptions
 }
 
-// snapshot takes the snapshot, and tries again if the stream breaks.
+// snapshot takes the snapshot, and tries again if the stream breaks or the output is cut short.
 func (s snapshotter) snapshot(ctx context.Context) Visited {
 	v := Visited{Visit: s.visit}
 	for try := range visitTries {
-		v.Snapshot, v.Err = s.snapshotOnce(ctx)
+		v.Snapshot, v.Err = AskAgain(func() (host.Snapshot, error) { return s.snapshotOnce(ctx) })
 		if !errors.As(v.Err, new(streamError)) || pause(ctx, try) != nil {
 			break
 		}
@@ -175,7 +174,7 @@ func (s snapshotter) snapshotOnce(ctx context.Context) (snapshot host.Snapshot, 
 	case code != 0:
 		return snapshot, fmt.Errorf("railhead-pod snapshot ended with exit code %d", code)
 	}
-	if err := json.Unmarshal([]byte(out), &snapshot); err != nil {
+	if err := DecodeOutput(strings.NewReader(out), &snapshot); err != nil {
 		return snapshot, fmt.Errorf("the output of railhead-pod snapshot cannot be read: %w", err)
 	}
 	return snapshot, nil

@@ -105,12 +105,17 @@ func shellIn(t *testing.T, program string) (dir string, run func(context.Context
 // standIn is a program that says a snapshot, as railhead-pod does.
 func standIn(t *testing.T, pod string) []byte {
 	t.Helper()
+	return fmt.Appendf(nil, "#!/bin/sh\ncase $1 in\nsnapshot) echo '%s' ;;\n--version) echo test ;;\n*) exit 9 "+
+		";;\nesac\n", standInSnapshot(t, pod))
+}
+
+func standInSnapshot(t *testing.T, pod string) []byte {
+	t.Helper()
 	text, err := json.Marshal(host.Snapshot{SchemaVersion: 1, Pod: host.Know(pod)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Appendf(nil, "#!/bin/sh\ncase $1 in\nsnapshot) echo '%s' ;;\n--version) echo test ;;\n*) exit 9 "+
-		";;\nesac\n", text)
+	return text
 }
 
 func TestSnapshotOnce(t *testing.T) {
@@ -187,6 +192,44 @@ func TestVisitAgain(t *testing.T) {
 					t.Errorf("it says %q", v.Err)
 				}
 			})
+		})
+	}
+}
+
+// TestVisitCutShort: output that is cut short is asked for again, once.
+func TestVisitCutShort(t *testing.T) {
+	whole := string(standInSnapshot(t, "train-0"))
+	for name, test := range map[string]struct {
+		says  []string // the output of each try
+		tries int
+		err   string
+	}{
+		"complete":       {[]string{whole}, 1, ""},
+		"cut short once": {[]string{whole[:len(whole)/2], whole}, 2, ""},
+		"empty once":     {[]string{"", whole}, 2, ""},
+		"cut short twice": {
+			[]string{whole[:len(whole)/2], whole[:len(whole)-1]}, 2,
+			"the output of railhead-pod snapshot cannot be read: the output was cut short, also when asked again",
+		},
+		"no snapshot": {
+			[]string{"motd"}, 1,
+			"the output of railhead-pod snapshot cannot be read: invalid character 'm' looking for beginning of value",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tries := 0
+			v := snapshotter{exec: func(_ context.Context, _ PodRef, o ExecOptions) (int, error) {
+				tries++
+				_, err := io.WriteString(o.Stdout, test.says[tries-1])
+				return 0, err
+			}}.snapshot(t.Context())
+			got := ""
+			if v.Err != nil {
+				got = v.Err.Error()
+			}
+			if tries != test.tries || got != test.err || (got == "") != (v.Snapshot.Pod.Value == "train-0") {
+				t.Errorf("%d tries: %q, pod %q", tries, got, v.Snapshot.Pod.Value)
+			}
 		})
 	}
 }

@@ -40,6 +40,12 @@ const (
 // client, and every server for a peer's client, has ended. At the limit it kills the processes that still run; they
 // also die with this process.
 func Try(program string, all []Trial, env []string, limit time.Duration) error {
+	begun := time.Now()
+	return try(program, all, env, limit, func() time.Duration { return time.Since(begun) })
+}
+
+// try is Try with a clock: elapsed returns the time since the start.
+func try(program string, all []Trial, env []string, limit time.Duration, elapsed func() time.Duration) error {
 	program, err := lookPath(program, env)
 	if err != nil {
 		return err
@@ -50,12 +56,11 @@ func Try(program string, all []Trial, env []string, limit time.Duration) error {
 		all[i].env = env
 		all[i].begin(program)
 	}
-	begun := time.Now()
-	for n, busy := 1, true; busy && time.Since(begun) < limit+killGrace; n++ {
+	for n, busy := 1, true; busy && elapsed() < limit+killGrace; n++ {
 		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(pollInterval)}, nil) // a signal may cut it short
 		busy = false
 		for i := range all {
-			past := time.Since(begun)
+			past := elapsed()
 			busy = all[i].step(past >= limit, n%retryInterval == 0 && past < limit-killGrace) || busy
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -54,7 +53,7 @@ func (b *benchTrial) doctored(ctx context.Context, seen bundle.Bundle, force boo
 	o := Defaults()
 	o.Plan, o.Duration, o.Force = Quick, time.Second, force
 	again, machines, left := fromExamination(b.local, seen, seen.State.Pods, "", o, b.live)
-	again.id, again.fleet.Spare, again.grace = b.id, b.fleet.Spare, b.grace
+	again.id, again.fleet.Spare, again.grace, again.daemonTime = b.id, b.fleet.Spare, b.grace, b.daemonTime
 	r, err := again.runKnown(ctx, machines, left)
 	seen.Bench = &r
 	return bundle.Clean(seen), err
@@ -183,7 +182,6 @@ func TestDoctorMeasuresInterrupted(t *testing.T) {
 	t.Parallel()
 	b := newBenchTrial(t, 2)
 	b.rate(t, "mlx5_6", "hang")
-	b.fleet.Spare = bench.Fleet{}.Spare + time.Minute
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	b.live.W = &rankstest.Text{When: map[string]func(){"search, round 1": stop}}

@@ -31,8 +31,8 @@ exec "$@"
 
 // standInPerftest replays what ib_write_bw of perftest 6.06 printed between two machines with Soft-RoCE, with the rate
 // that the file rate.DEVICE, rate.DEVICE.POD_IP or rate.DEVICE.POD_IP.SERVER of the fabric says, else 391.11. A server
-// leaves a file for its port until its client has come. A rate of "hang" waits, one of "nothing" ends well with 0
-// iterations, one of "dead" refuses at the server.
+// leaves a file for its port until its client has come. A rate of "hang" waits, one of "limit" ends as if its limit were
+// over: timeout is killed. One of "nothing" ends well with 0 iterations, one of "dead" refuses at the server.
 const standInPerftest = `#!/bin/sh
 fabric=$FABRIC device= port= client=
 while [ $# -gt 0 ]; do
@@ -59,8 +59,9 @@ if [ -z "$client" ]; then
 fi
 [ -e "$fabric/$client:$port" ] || { echo "Couldn't connect to $client:$port"; echo " Unable to open file descriptor for socket connection Unable to init the socket connection"; exit 1; }
 echo "$device $client" >> "$fabric/met"
-[ "$rate" != hang ] || exec sleep 60
+[ "$rate" != hang ] || exec sleep 600
 rm "$fabric/$client:$port"
+[ "$rate" != limit ] || { kill -KILL $PPID; exit; }
 iterations=11190400
 [ "$rate" != nothing ] || { rate=0.00 iterations=0; }
 echo "---------------------------------------------------------------------------------------"
@@ -79,6 +80,9 @@ ib_write_lat)
 esac
 echo "---------------------------------------------------------------------------------------"
 `
+
+// patience is a limit that only a process reaches that hangs.
+const patience = 5 * time.Minute
 
 // benchTrial is a bench between local pods with recorded machines.
 type benchTrial struct {
@@ -124,8 +128,7 @@ func newBenchTrial(t *testing.T, n int) *benchTrial {
 	for _, name := range []string{"sh", "timeout", "sleep", "cat", "rm", "grep", "head", "cksum", "mkdir", "rmdir"} {
 		trial.link(t, name)
 	}
-	b.fleet.Spare = time.Second
-	b.grace = time.Second
+	b.fleet.Spare, b.grace, b.daemonTime = patience, patience, patience
 	return trial
 }
 

@@ -75,14 +75,19 @@ type Bench struct {
 	gpus     int // of the pod with the fewest
 	nextKept time.Time
 
-	firstReading time.Duration // of the queue pairs during an all-reduce
+	firstReading time.Duration                          // of the queue pairs during an all-reduce
+	daemonTime   time.Duration                          // that the daemons of Open MPI may run after mpirun
+	keepPause    func(took time.Duration) time.Duration // from one call of Keep, which took that long, to the next
 }
 
 // New returns a bench between pods.
 func New(p ranks.Pods, targets []ranks.Target, o Options, live *report.Live) *Bench {
 	s := newSession(p, targets)
 	s.fleet.Duration, s.fleet.Size, s.fleet.QPs = o.duration(), o.Size, o.QPs
-	b := &Bench{session: s, options: o, begun: time.Now(), live: live, firstReading: 5 * time.Second}
+	b := &Bench{
+		session: s, options: o, begun: time.Now(), live: live,
+		firstReading: 5 * time.Second, daemonTime: 10 * time.Second, keepPause: keepPause,
+	}
 	b.result = bench.Result{
 		SchemaVersion: bench.ResultVersion,
 		Begun:         b.begun.UTC().Truncate(time.Second),
@@ -242,9 +247,14 @@ func (b *Bench) climb(ctx context.Context, only ...bench.StepName) error {
 	return nil
 }
 
-// soFar keeps the result so far, in at most a twentieth of the time. The updates bring it up to date.
-func (b *Bench) soFar(updates ...func()) {
+// keepPause bounds what keeping results costs to a twentieth of the time.
+func keepPause(took time.Duration) time.Duration {
 	const part, least = 20, time.Second
+	return max(least, part*took)
+}
+
+// soFar keeps the result so far. The updates bring it up to date.
+func (b *Bench) soFar(updates ...func()) {
 	if b.Keep == nil || time.Now().Before(b.nextKept) {
 		return
 	}
@@ -253,7 +263,7 @@ func (b *Bench) soFar(updates ...func()) {
 		update()
 	}
 	b.Keep(b.result)
-	b.nextKept = time.Now().Add(max(least, part*time.Since(begun)))
+	b.nextKept = time.Now().Add(b.keepPause(time.Since(begun)))
 }
 
 // joinLadder adds the steps of NCCL to the first ladder, which has the steps that all rails share.

@@ -68,7 +68,7 @@ func (b *Bench) runMPI(ctx context.Context, env []string) (allReduceOutput, erro
 	agent := fmt.Sprintf("railhead-%s.agent", l.ID)
 	l.Evidence, l.Command = evidence, bench.NCCLTestsAllReduce(ranks.SharedDir, agent, hosts, max(b.gpus, 1))
 	o, err := l.Run(ctx)
-	late := time.AfterFunc(daemonTime, stop)
+	late := time.AfterFunc(b.daemonTime, stop)
 	_ = g.Wait() // the error is in first
 	late.Stop()
 	return allReduceOutput{relay.text.String(), cmp.Or(o.Cause(), first), evidence}, err
@@ -80,6 +80,3 @@ func failureOf(o ranks.Outcome, err error) string {
 	}
 	return o.Cause()
 }
-
-// daemonTime is the time that the daemons of Open MPI may run after mpirun.
-const daemonTime = 10 * time.Second

@@ -197,6 +197,11 @@ func (s *session) shell(ctx context.Context, pod int, script string, args ...str
 	return ranks.Output(ctx, s.pods, s.targets[pod], kube.ExecOptions{Command: command}, mostOutput)
 }
 
+// read runs a script that changes nothing in a pod and returns its stdout.
+func (s *session) read(ctx context.Context, pod int, script string, args ...string) (string, error) {
+	return ranks.Read(ctx, s.pods, s.targets[pod], mostOutput, script, args...)
+}
+
 // kill ends the processes of a mark in a pod. If it fails, timeout(1) ends them.
 func (s *session) kill(ctx context.Context, pod int, mark string) {
 	ctx, cancel := ranks.Afterwards(ctx)

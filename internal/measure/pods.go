@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,24 +9,28 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/ranks"
 )
 
 // visitTime bounds one visit of a pod.
 const visitTime = time.Minute
 
-// snapshot runs railhead-pod snapshot in a pod, a second time if the stream broke.
+// snapshot runs railhead-pod snapshot in a pod, a second time if the stream broke or the output was cut short.
 func (s *session) snapshot(ctx context.Context, i int) (host.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, visitTime)
 	defer cancel()
-	text, err := s.shell(ctx, i, `exec "$1" snapshot`, ranks.PodProgram)
-	if err != nil && ctx.Err() == nil {
-		text, err = s.shell(ctx, i, `exec "$1" snapshot`, ranks.PodProgram)
-	}
-	var snapshot host.Snapshot
-	if err == nil {
-		err = json.NewDecoder(strings.NewReader(text)).Decode(&snapshot)
-	}
+	snapshot, err := kube.AskAgain(func() (snapshot host.Snapshot, err error) {
+		text, err := s.shell(ctx, i, `exec "$1" snapshot`, ranks.PodProgram)
+		if err != nil && ctx.Err() == nil {
+			text, err = s.shell(ctx, i, `exec "$1" snapshot`, ranks.PodProgram)
+		}
+		if err != nil {
+			return snapshot, err
+		}
+		err = kube.DecodeOutput(strings.NewReader(text), &snapshot)
+		return snapshot, err
+	})
 	if err != nil {
 		return snapshot, fmt.Errorf("railhead-pod snapshot: %w", err)
 	}
@@ -38,7 +41,7 @@ func (s *session) snapshot(ctx context.Context, i int) (host.Snapshot, error) {
 func (s *session) tools(ctx context.Context, i int) (bench.Tools, error) {
 	ctx, cancel := context.WithTimeout(ctx, visitTime)
 	defer cancel()
-	text, err := s.shell(ctx, i, strings.TrimSpace(bench.ProbeScript))
+	text, err := s.read(ctx, i, bench.ProbeScript)
 	if err != nil {
 		return nil, fmt.Errorf("look for tools: %w", err)
 	}
@@ -50,7 +53,7 @@ var errLaunchRuns = errors.New("a launch is running there")
 
 // free returns an error if a launch runs in a pod: measuring would slow down both.
 func (s *session) free(ctx context.Context, i int) error {
-	text, err := s.shell(ctx, i, strings.TrimSpace(runningScript), ranks.SharedDir)
+	text, err := s.read(ctx, i, runningScript, ranks.SharedDir)
 	if err != nil {
 		return fmt.Errorf("look for running launches: %w", err)
 	}

@@ -14,16 +14,17 @@ import (
 	"github.com/railhead/railhead/internal/wire"
 )
 
-// standInMoving is a railhead-pod that shows a queue pair of the command that runs. Every third reading ends the
+// standInMoving is a railhead-pod that shows a queue pair of the command, once it runs. Every third reading ends the
 // command.
 const standInMoving = `#!/bin/sh
 dir=${0%/*}
 [ "$1 $2" != "snapshot " ] || exec cat "$dir/snapshot.json"
 if [ "$1" != snapshot ]; then shift 2; exec "$@"; fi
+until [ -e "$dir/running" ]; do sleep 0.02; done
 echo >> "$dir/readings"
 if [ "$(grep -c "" "$dir/readings")" = 3 ]; then
 	rm "$dir/readings"
-	exec sleep 60
+	exec sleep 600
 fi
 pid=$(cat "$dir"/shm/railhead-*.pid)
 sed "s/4242/$pid/g" "$dir/moving.json"
@@ -47,8 +48,11 @@ func TestBenchByQueuePairs(t *testing.T) {
 	b.link(t, "sed")
 	b.lacks(t, "torchrun")
 	b.tool(t, "torchrun", `#!/bin/sh
-while [ ! -e "$TMPDIR/../readings" ]; do sleep 0.02; done
-while [ -e "$TMPDIR/../readings" ]; do sleep 0.02; done
+cd "$TMPDIR/.."
+: > running
+while [ ! -e readings ]; do sleep 0.02; done
+while [ -e readings ]; do sleep 0.02; done
+rm running
 `+strings.NewReplacer("0.005720", "0.057200", "174.83", "17.48").Replace(standInTorchrun))
 	const packets = 1 << 23 // of 4096 bytes
 	for i, s := range []host.Snapshot{

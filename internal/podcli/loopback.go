@@ -34,10 +34,10 @@ var loopbackFix = &check.Fix{
 
 // judgeLoopback judges whether data was transferred. The rate is only reported: without the processors next to the card
 // it is a sixth of what the card can do (Azure/azurehpc-health-checks issue 46).
-func judgeLoopback(p nccl.Path, t *launch.Trial) check.Finding {
+func (r railTest) judgeLoopback(p nccl.Path, t *launch.Trial) check.Finding {
 	f := check.Finding{Check: RailLoopback, Subject: check.RailRef(p.Rail.Name()), Fix: loopbackFix}
 	text := ""
-	if f.Status, text = transferred(p, t); f.Status == check.Pass {
+	if f.Status, text = r.transferred(p, t); f.Status == check.Pass {
 		f.Summary = "loopback " + text
 	} else {
 		f.Summary = fmt.Sprintf("%s %s: %s", loopbackTool, loopbackOptions(p), text)
@@ -46,7 +46,7 @@ func judgeLoopback(p nccl.Path, t *launch.Trial) check.Finding {
 }
 
 // transferred returns the rate of a transfer, or why there was none.
-func transferred(p nccl.Path, t *launch.Trial) (check.Status, string) {
+func (r railTest) transferred(p nccl.Path, t *launch.Trial) (check.Status, string) {
 	gbps, ended := perftest.Bandwidth(t.Text)
 	switch {
 	case gbps > 0:
@@ -58,9 +58,9 @@ func transferred(p nccl.Path, t *launch.Trial) (check.Status, string) {
 	case ended:
 		return check.Fail, "it ended, but no data was transferred"
 	case t.Hung && t.Peer != "" && t.Text != "":
-		return check.Unknown, fmt.Sprintf("it did not test this rail within %s", preflightLimit)
+		return check.Unknown, fmt.Sprintf("it did not test this rail within %s", r.limit)
 	case t.Hung:
-		return check.Fail, fmt.Sprintf("it hangs: no data was transferred within %s", preflightLimit)
+		return check.Fail, fmt.Sprintf("it hangs: no data was transferred within %s", r.limit)
 	case t.Err != nil:
 		return check.Unknown, t.Err.Error()
 	}

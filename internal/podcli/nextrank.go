@@ -14,9 +14,11 @@ import (
 // nextRankPort is the port of the first rail; each rail has its own.
 const nextRankPort = 18615
 
-// testNextRank tests the rails without loopback against the pod of the next rank, which does the same: a card whose
+// toNextRank tests the rails without loopback against the pod of the next rank, which does the same: a card whose
 // switch sends everything outside (VEPA) has no loopback. Rails that failed before they sent anything would fail again.
-func testNextRank(paths []nccl.Path, loops []launch.Trial, found []check.Finding, say func(line string)) {
+func (r railTest) toNextRank(
+	paths []nccl.Path, loops []launch.Trial, found []check.Finding, say func(line string),
+) {
 	peer := nextRank(os.Getenv)
 	var trials []launch.Trial
 	var rails []int
@@ -32,12 +34,12 @@ func testNextRank(paths []nccl.Path, loops []launch.Trial, found []check.Finding
 		return
 	}
 	say(fmt.Sprintf("preflight: %d of %d rails have no loopback; testing them with %s, at most %s",
-		len(trials), len(paths), peer, preflightLimit))
-	if launch.Try(loopbackTool, trials, os.Environ(), preflightLimit) != nil {
+		len(trials), len(paths), peer, r.limit))
+	if r.try(loopbackTool, trials, os.Environ(), r.limit) != nil {
 		return // the tool was there before
 	}
 	for n, i := range rails {
-		status, text := transferred(paths[i], &trials[n])
+		status, text := r.transferred(paths[i], &trials[n])
 		if status == check.Pass {
 			found[i].Status, found[i].Summary = status, fmt.Sprintf("no loopback; to %s %s", peer, text)
 		} else {

@@ -1,6 +1,7 @@
 package podcli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,16 +27,32 @@ const (
 	preflightFail = "fail"
 )
 
-func preflightFlag(flags *pflag.FlagSet, mode *string) {
-	choiceFlag(flags, mode, "preflight",
+// railTest is the preflight that the user wants.
+type railTest struct {
+	mode  string
+	limit time.Duration // for each test, to itself and to the next rank. All rails are tested at once.
+	// try is launch.Try, which runs both ends of all tests.
+	try func(program string, all []launch.Trial, env []string, limit time.Duration) error
+}
+
+const preflightLimit = 10 * time.Second
+
+func newRailTest() railTest { return railTest{preflightOff, preflightLimit, launch.Try} }
+
+func (r *railTest) flags(flags *pflag.FlagSet) {
+	choiceFlag(flags, &r.mode, "preflight",
 		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: "+
 			"do not start over a broken rail",
 		preflightOff, preflightWarn, preflightFail)
 	flags.Lookup("preflight").NoOptDefVal = preflightWarn
+	flags.DurationVar(&r.limit, "preflight-limit", r.limit, "with --preflight: how long each test may take")
 }
 
-// preflightWord refuses a value of --preflight in place of the command: it needs "=".
-func preflightWord(args []string) error {
+// check refuses a value of --preflight in place of the command: it needs "=".
+func (r *railTest) check(args []string) error {
+	if r.limit <= 0 {
+		return errors.New("--preflight-limit must be more than 0")
+	}
 	modes := []string{preflightOff, preflightWarn, preflightFail}
 	if len(args) > 1 && args[1] == "--" && slices.Contains(modes, args[0]) {
 		return fmt.Errorf("%q is not a command: use --preflight=%s", args[0], args[0])
@@ -43,12 +60,9 @@ func preflightWord(args []string) error {
 	return nil
 }
 
-// preflightLimit is the time for each test, to itself and to the next rank. All rails are tested at once.
-const preflightLimit = 10 * time.Second
-
 // preflight tests the rails that the command uses. It returns an error if the command must not start.
-func (d *decision) preflight(mode string, here sysfs.Machine, memlock launch.Memlock, out *messages) error {
-	if mode == preflightOff {
+func (d *decision) preflight(test railTest, here sysfs.Machine, memlock launch.Memlock, out *messages) error {
+	if test.mode == preflightOff {
 		return nil
 	}
 	info := out.info()
@@ -56,7 +70,7 @@ func (d *decision) preflight(mode string, here sysfs.Machine, memlock launch.Mem
 		fmt.Fprintln(info, "preflight: skipped: the command does not use the rails")
 		return nil
 	}
-	fmt.Fprintf(info, "preflight: testing whether each rail can write to itself, at most %s\n", preflightLimit)
+	fmt.Fprintf(info, "preflight: testing whether each rail can write to itself, at most %s\n", test.limit)
 	out.flush()
 	begun := time.Now()
 	paths := nccl.Paths(d.vars, d.resolution.Rails)
@@ -65,13 +79,13 @@ func (d *decision) preflight(mode string, here sysfs.Machine, memlock launch.Mem
 		loops[i].Words = loopbackOptions(p)
 	}
 	var found, wrong []check.Finding
-	if err := launch.Try(loopbackTool, loops, os.Environ(), preflightLimit); err != nil {
+	if err := test.try(loopbackTool, loops, os.Environ(), test.limit); err != nil {
 		wrong, paths = untested(out, err, memlock.IPCLock, here.Probes.LockMemory), nil
 	}
 	for i, p := range paths {
-		found = append(found, judgeLoopback(p, &loops[i]))
+		found = append(found, test.judgeLoopback(p, &loops[i]))
 	}
-	testNextRank(paths, loops, found, func(line string) {
+	test.toNextRank(paths, loops, found, func(line string) {
 		fmt.Fprintln(info, line)
 		out.flush()
 	})
@@ -82,7 +96,7 @@ func (d *decision) preflight(mode string, here sysfs.Machine, memlock launch.Mem
 		report.Line(info, "preflight: %s %s", f.Subject, f.Summary)
 	}
 	fmt.Fprintf(info, "preflight: done in %s\n", time.Since(begun).Round(10*time.Millisecond))
-	return preflightVerdict(out, mode, wrong)
+	return preflightVerdict(out, test.mode, wrong)
 }
 
 // untested reports that there is no tool, and tests the one thing that needs none: locking as much memory as a small

@@ -1,13 +1,16 @@
 package podcli
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
@@ -67,7 +70,7 @@ func TestJudgeLoopback(t *testing.T) {
 		"no process to be had": {launch.Trial{Err: syscall.EAGAIN}, check.Unknown, words + "resource temporarily unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := judgeLoopback(p, &tc.loop)
+			f := newRailTest().judgeLoopback(p, &tc.loop)
 			if f.Check != RailLoopback || f.Subject != check.RailRef("mlx5_6:1") || f.Status != tc.status || f.Summary != tc.says {
 				t.Errorf("%s %s: %s [%s]\nwant %s %s", f.Status, f.Subject, f.Summary, f.Check, tc.status, tc.says)
 			}
@@ -96,6 +99,54 @@ func TestNextRank(t *testing.T) {
 		if got := nextRank(func(key string) string { return env[key] }); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+// TestToNextRank: only rails without a loopback are tested again, and those that failed there tell both reasons.
+func TestToNextRank(t *testing.T) {
+	for name, value := range map[string]string{
+		"HOSTNAME": "job-0", "MASTER_ADDR": "job-0.job.train.svc", "NODE_RANK": "0", "NNODES": "2",
+	} {
+		t.Setenv(name, value)
+	}
+	const peer = "job-1.job.train.svc"
+	outside := launch.Trial{Text: " Completion with error at client\n-----\n" + bandwidthNames, Code: 1}
+	moved := launch.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n"}
+	var paths []nccl.Path
+	loops := []launch.Trial{moved, outside, outside, {Text: "Couldn't allocate MR\n", Code: 1}}
+	test := newRailTest()
+	test.try = func(program string, all []launch.Trial, _ []string, limit time.Duration) error {
+		if program != "ib_write_bw" || limit != 10*time.Second || len(all) != 2 ||
+			all[0].Peer != peer || all[0].Port != 18616 || all[1].Port != 18617 {
+			t.Errorf("%s within %v: %+v", program, limit, all)
+		}
+		all[0].Text = moved.Text
+		all[1].Text, all[1].Code, all[1].Hung = "Couldn't connect to "+peer+":18617\n", 1, true
+		return nil
+	}
+	var found []check.Finding
+	for i := range loops {
+		paths = append(paths, nccl.Path{Rail: &rail.Rail{Device: fmt.Sprintf("mlx5_%d", i), Port: 1}, GID: 3})
+		found = append(found, test.judgeLoopback(paths[i], &loops[i]))
+	}
+	var said string
+	test.toNextRank(paths, loops, found, func(line string) { said += line })
+	if said != "preflight: 2 of 4 rails have no loopback; testing them with "+peer+", at most 10s" {
+		t.Error(said)
+	}
+	var got []string
+	for _, f := range found {
+		_, text, _ := strings.Cut(f.Summary, " -x 3: ")
+		got = append(got, f.Status.String()+": "+cmp.Or(text, f.Summary))
+	}
+	want := []string{
+		"pass: loopback 92.11 Gb/s",
+		"pass: no loopback; to " + peer + " 92.11 Gb/s",
+		"fail: exit code 1: Completion with error at client; to " + peer + ": it did not test this rail within 10s",
+		"fail: exit code 1: Couldn't allocate MR",
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -163,7 +214,7 @@ func TestUntried(t *testing.T) {
 		if tc.wrong {
 			want = []check.Finding{{Check: rules.MemlockLimit, Status: check.Fail, Fix: loopbackFix, Summary: "1 GiB of memory cannot be locked: cannot allocate memory"}}
 		}
-		if diff := cmp.Diff(want, wrong); diff != "" {
+		if diff := gocmp.Diff(want, wrong); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -173,7 +224,8 @@ func TestPreflightWord(t *testing.T) {
 	for args, refused := range map[string]bool{
 		"fail -- train.py": true, "warn -- train.py": true, "fail": false, "train.py -- fail": false, "sh -- x": false, "fail train.py --": false,
 	} {
-		if err := preflightWord(strings.Fields(args)); (err != nil) != refused {
+		test := newRailTest()
+		if err := test.check(strings.Fields(args)); (err != nil) != refused {
 			t.Errorf("%s: %v", args, err)
 		}
 	}

@@ -24,7 +24,7 @@ func newRun(streams Streams) *command {
 	var m machine
 	var p policyFlags
 	var quiet bool
-	r := start{preflight: preflightOff, rails: allRails}
+	r := start{preflight: newRailTest(), rails: allRails}
 	c := newCommand("run")
 	c.arguments = "[flags] (-- COMMAND [ARG...] | --write DIR)"
 	c.short = "Set NCCL up for this pod's rails and start the training command"
@@ -59,7 +59,7 @@ is not found.`
 		case len(args) > 0 && r.dir != "":
 			return nil, errors.New("--write starts no command: leave out " + args[0])
 		}
-		return args, preflightWord(args)
+		return args, r.preflight.check(args)
 	}
 	c.run = func(args []string) error {
 		policy, err := p.policy()
@@ -75,7 +75,7 @@ is not found.`
 	m.scopeFlag(c.flags)
 	c.flags.BoolVarP(&quiet, "quiet", "q", false, "print only why the command does not run over RDMA")
 	c.flags.StringVar(&r.dir, "write", "", "write the environment to files in this `folder`, and start no command")
-	preflightFlag(c.flags, &r.preflight)
+	r.preflight.flags(c.flags)
 	choiceFlag(c.flags, &r.rails, "rails",
 		"in mode rdma, all: do not start unless every rail that the pod was given works; any: use those that work",
 		allRails, anyRail)
@@ -107,12 +107,13 @@ const (
 
 // start is a command and the conditions under which it is started.
 type start struct {
-	argv             []string
-	scope            rail.Scope
-	policy           nccl.Policy
-	preflight, rails string
-	dir              string          // where the environment is written instead of starting a command; "": none
-	fixed            []check.Finding // variables that no file replaces
+	argv      []string
+	scope     rail.Scope
+	policy    nccl.Policy
+	preflight railTest
+	rails     string
+	dir       string          // where the environment is written instead of starting a command; "": none
+	fixed     []check.Finding // variables that no file replaces
 }
 
 // run starts the command. Messages are flushed before, because nothing of this process is left afterwards.

@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"json":       validJSON,
 			"samefacts":  sameFacts,
 			"notrailing": noTrailingBlanks,
+			"terminal":   onTerminal,
 		},
 	})
 }

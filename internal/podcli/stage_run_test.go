@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,7 +39,7 @@ func (s staged) openFiles(t *testing.T) {
 
 // termination sends what kubelet sends to the first process of a container.
 func (s staged) termination(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	// A shell that waits in a system call may see a signal that came just before it too late.
 	const script = `trap 'echo terminated; exit 42' TERM; echo ready; while :; do :; done`

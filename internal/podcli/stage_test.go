@@ -54,6 +54,9 @@ func TestStage(t *testing.T) {
 // staged are the programs as files.
 type staged struct{ stage, pod string }
 
+// hang is a limit that only a command reaches that hangs.
+const hang = 10 * time.Minute
+
 // notPermitted is the exit status of tools/stage where namespaces or mounts are not permitted.
 const notPermitted = 77
 
@@ -105,7 +108,7 @@ func (s staged) run(t *testing.T, machine string, args ...string) outcome {
 
 func run1(t *testing.T, cmd *exec.Cmd) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	bounded := exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)
 	bounded.Env, bounded.SysProcAttr = cmd.Env, cmd.SysProcAttr

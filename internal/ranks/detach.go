@@ -115,11 +115,15 @@ const settling = time.Minute
 func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, err error) {
 	d := &records{out: s.Stdout, errs: s.Stderr, place: -1}
 	var broken time.Time // the connection, for the first time
+	cutAt := int64(-2)   // the place where the output was last cut short; -2: none
 	for {
 		problem := &kube.Capture{Limit: 4 << 10}
 		s.Command = l.script(r, followScript, append([]string{PodProgram}, l.attached.begin(d.place)...)...)
 		s.Stdout, s.Stderr = d, problem
-		_, err = l.pods.Exec(r.ctx, r.Ref(), s)
+		code, err = l.pods.Exec(r.ctx, r.Ref(), s)
+		if err == nil && code == 0 { // follow succeeds only after the end of the command
+			err = kube.ErrCutShort
+		}
 		switch {
 		case d.lost != "":
 			return 0, time.Now(), podLost(d.lost)
@@ -127,13 +131,17 @@ func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, er
 			return d.code, d.at, nil
 		case r.ctx.Err() != nil || errors.As(err, new(*kube.Forbidden)) && time.Since(broken) > settling:
 			return 0, time.Now(), err
+		case errors.Is(err, kube.ErrCutShort) && d.place == cutAt:
+			return 0, time.Now(), fmt.Errorf("its output cannot be read: %w, also when asked again", err)
 		case err == nil:
 			return 0, time.Now(), fmt.Errorf("its output cannot be read: %s", problem)
 		case broken.IsZero():
 			broken = time.Now()
 			l.console.say("%s: the connection broke: %v; connecting again", r, err)
 		}
-		d.partial = nil
+		if d.partial = nil; errors.Is(err, kube.ErrCutShort) {
+			cutAt = d.place
+		}
 		const retryInterval = 2 * time.Second
 		select {
 		case <-r.ctx.Done():

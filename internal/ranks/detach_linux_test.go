@@ -167,7 +167,13 @@ func TestDetachedGoesOn(t *testing.T) {
 			"'railhead launch h-kim -n train --attach'")
 	}
 	view := tr.attached(t, tr.local, everything)
-	view.out.When = map[string]func(){"[0] started": view.stop}
+	started := 0
+	stopAfterBoth := func() {
+		if started++; started == 2 {
+			view.stop()
+		}
+	}
+	view.out.When = map[string]func(){"[0] started": stopAfterBoth, "[1] started": stopAfterBoth}
 	if code := view.show(t); code != exit.Interrupted {
 		t.Errorf("exit code %d", code)
 	}
@@ -199,7 +205,7 @@ func TestDetachedLost(t *testing.T) {
 
 func TestDetachedNotStarted(t *testing.T) {
 	t.Parallel()
-	tr := newTrial(t, 2, `sleep 60`)
+	tr := newTrial(t, 2, `sleep 600`)
 	shm := filepath.Join(tr.local.Pods["h-kim-1"].Dir, "shm", "railhead-"+tr.ID+".run")
 	if err := os.WriteFile(shm, nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -596,7 +596,8 @@ func TestSpokenCommand(t *testing.T) {
 type printer string
 
 func (p printer) Exec(_ context.Context, _ kube.PodRef, o kube.ExecOptions) (int, error) {
-	_, err := io.WriteString(o.Stdout, string(p))
+	echo := strings.Fields(kube.Framed(""))
+	_, err := io.WriteString(o.Stdout, string(p)+echo[len(echo)-1]+"\n")
 	return 0, err
 }
 

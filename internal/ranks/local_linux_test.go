@@ -19,7 +19,10 @@ func targetsOf(pods []cluster.Pod) []Target {
 	return all
 }
 
-// trial is a launch into local pods with little patience.
+// hang is a limit that only a command reaches that hangs.
+const hang = 5 * time.Minute
+
+// trial is a launch into local pods, which stops the others soon after a rank has failed.
 type trial struct {
 	*Launch
 	local    *rankstest.Pods
@@ -36,9 +39,9 @@ func newTrial(t *testing.T, n int, script string) *trial {
 	tr := &trial{local: local, out: &rankstest.Text{}, err: &rankstest.Text{}, ctx: ctx, stop: stop}
 	tr.Launch = New(local, Streams{Out: tr.out, Err: tr.err}, all, []string{"sh", "-c", script})
 	tr.Patience = patience{
-		grace:     time.Second,
+		grace:     hang,
 		peer:      200 * time.Millisecond,
-		kill:      2 * time.Second,
+		kill:      hang,
 		lossDelay: 200 * time.Millisecond,
 		status:    500 * time.Millisecond,
 	}

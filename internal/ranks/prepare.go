@@ -139,6 +139,27 @@ func FirstErrors(errs []error, noun string) error {
 	return errors.Join(errs...)
 }
 
+// Read runs a script that changes nothing in a pod and returns its output, also with an error. It runs the script again
+// if the output was cut short.
+func Read(ctx context.Context, p Pods, t Target, most int, script string, args ...string) (string, error) {
+	command := reading(script, args...)
+	return kube.AskAgain(func() (string, error) {
+		text, err := Output(ctx, p, t, kube.ExecOptions{Command: command}, most)
+		switch {
+		case err != nil:
+			return text, err
+		case len(text) == most:
+			return text, fmt.Errorf("the output has more than %d bytes", most)
+		}
+		return kube.Unframed(text)
+	})
+}
+
+// reading returns the command that Read runs.
+func reading(script string, args ...string) []string {
+	return append([]string{"sh", "-c", kube.Framed(script), "railhead"}, args...)
+}
+
 // runScript runs a script in a rank's pod and returns its output, up to a limit.
 func (l *Launch) runScript(ctx context.Context, r *rank, stdin io.Reader, command []string) (string, error) {
 	return Output(ctx, l.pods, r.Target, kube.ExecOptions{Command: command, Stdin: stdin}, 64<<10)
@@ -166,7 +187,10 @@ func (l *Launch) Prepare(ctx context.Context) error {
 		copying = "copy"
 	}
 	err := l.forEach(func(r *rank) error {
-		text, err := l.runScript(ctx, r, nil, l.script(r, prepareScript, PodProgram, copying))
+		text, err := l.runScript(ctx, r, nil, l.script(r, kube.Framed(prepareScript), PodProgram, copying))
+		if err == nil {
+			text, err = kube.Unframed(text) // without its end it may hide a running launch
+		}
 		if err != nil {
 			return fmt.Errorf("the command cannot start: %w", err)
 		}

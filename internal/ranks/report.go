@@ -18,6 +18,9 @@ import (
 // maxLogBytes bounds the part of NCCL's log that is read from one pod. The log of eight ranks has less than 1 MiB.
 const maxLogBytes = "8388608"
 
+// reconnectTime bounds the end of a launch whose streams broke: it is longer than a restart of an API server.
+const reconnectTime = 2 * time.Minute
+
 // maxWarnings bounds the NCCL warnings that are shown of one pod.
 const maxWarnings = 20
 
@@ -27,6 +30,10 @@ func (l *Launch) finish(ctx context.Context, o Outcome) {
 		return
 	}
 	ctx, cancel := Afterwards(ctx)
+	if l.count(func(r *rank) bool { return r.disconnected }) > 0 {
+		cancel()
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), reconnectTime)
+	}
 	defer cancel()
 	killing := ""
 	if o.Code() != 0 {
@@ -67,7 +74,7 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 		observe(line)
 		r.warn(string(line))
 	})
-	answer := &kube.Capture{Limit: 4 << 10}
+	answer := &kube.Capture{Limit: 64 << 10}
 	lines, keep := networkLines, ""
 	if l.Logs != nil {
 		lines = "" // all
@@ -93,8 +100,11 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 	if pids := values["left"]; pids != "" {
 		l.console.say("%s: processes of the command are still running: %s", r, pids)
 	}
-	if code != 0 {
+	switch {
+	case code != 0:
 		return true, fmt.Errorf("exit code %d: %s", code, strings.TrimSpace(answer.String()))
+	case values["finished"] == "": // the log that did not arrive is gone from the pod
+		return true, kube.ErrCutShort
 	}
 	return true, nil
 }

@@ -95,7 +95,7 @@ func TestLaunchFirstFailure(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, 3, `echo started
 if [ $NODE_RANK = 1 ]; then sleep 0.2; echo "Traceback: no" >&2; exit 7; fi
-trap "exit 9" TERM; sleep 60 & wait $!`)
+trap "exit 9" TERM; sleep 600 & wait $!`)
 	if code := tr.run(t); code != 7 {
 		t.Errorf("exit code %d, want that of rank 1", code)
 	}
@@ -120,7 +120,7 @@ func TestLaunchNotStarted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr := newTrial(t, 2, `trap "exit 9" TERM; sleep 60 & wait $!`)
+			tr := newTrial(t, 2, `trap "exit 9" TERM; sleep 600 & wait $!`)
 			program := filepath.Join(tr.local.Pods["h-kim-1"].Dir, "railhead-pod")
 			if c.instead == "" {
 				tr.local.Cut = "h-kim-1"
@@ -204,7 +204,7 @@ func TestLaunchStubborn(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, 2, `trap "" INT TERM; setsid sh -c 'trap "" INT TERM; sleep 600' & echo started; while :; do `+
 		`sleep 0.05; done`)
-	tr.Patience.grace = 300 * time.Millisecond
+	tr.Patience.grace, tr.Patience.kill = 300*time.Millisecond, 300*time.Millisecond
 	tr.out.When = map[string]func(){"[0] started": tr.stop}
 	if code := tr.run(t); code != exit.Interrupted {
 		t.Errorf("exit code %d", code)
@@ -537,7 +537,7 @@ func TestScriptsInOtherShells(t *testing.T) {
 			if tr.Files, err = OpenFiles([]string{file}); err != nil {
 				t.Fatal(err)
 			}
-			tr.Patience.grace = 300 * time.Millisecond
+			tr.Patience.grace, tr.Patience.kill = 300*time.Millisecond, 300*time.Millisecond
 			tr.out.When = map[string]func(){"[0] echo here": tr.stop}
 			if code := tr.run(t); code != exit.Interrupted {
 				t.Errorf("exit code %d", code)

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/railhead/railhead/internal/kube"
 )
 
 // Run is the state of a launch in one pod: its command runs, or has ended detached.
@@ -45,6 +43,11 @@ func (l *Launch) noteOf(r *rank) string {
 // CommandLine returns the command for people.
 func (r Run) CommandLine() string { return commandLine(r.Command) }
 
+func runsArguments() []string { return []string{"", "", SharedDir} }
+
+// RunsCommand returns the command by which Runs asks a pod. SharedDir is its last word.
+func RunsCommand() []string { return reading(runsScript, runsArguments()...) }
+
 // Runs returns what launches left in the pods, by rank. The error names the pods that could not be read.
 func Runs(ctx context.Context, p Pods, targets []Target) ([]Run, error) {
 	found, errs := make([][]Run, len(targets)), make([]error, len(targets))
@@ -52,9 +55,8 @@ func Runs(ctx context.Context, p Pods, targets []Target) ([]Run, error) {
 	g.SetLimit(PodsAtOnce)
 	for i, t := range targets {
 		g.Go(func() error {
-			command := []string{"sh", "-c", trimmed(runsScript), "railhead", "", "", SharedDir}
 			const most = 1 << 20 // each run has its command, of which an argument has at most 128 KiB
-			text, err := Output(ctx, p, t, kube.ExecOptions{Command: command}, most)
+			text, err := Read(ctx, p, t, most, runsScript, runsArguments()...)
 			if found[i] = parseRuns(t, text); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", t, err)
 			}

@@ -146,8 +146,9 @@ done
 `
 	// finishScript prints the lines of NCCL's log that match $7, at most $6 bytes, and removes the launch's files,
 	// unless $8 is not empty. $4 is the directory; if $5 is not empty, remaining processes of the command are killed.
-	// On stderr it prints left=PIDS of processes that it leaves running, kept=DIR if the command wrote files there, and
-	// unstarted=yes if startScript never came to write the pid file, which prepareScript left empty.
+	// On stderr it prints left=PIDS of processes that it leaves running, kept=DIR if the command wrote files there,
+	// unstarted=yes if startScript never came to write the pid file, which prepareScript left empty, and finished=yes
+	// at the end.
 	finishScript = MarkedFunction + sumFunction + `
 pid=$3/railhead-$1.pid
 [ ! -e "$pid" ] || [ -s "$pid" ] || echo "unstarted=yes" >&2
@@ -175,7 +176,8 @@ set -- "$shared/railhead-$id.nccl."*
 if [ -e "$1" ]; then
 	{ grep -hE "$lines" "$@" 2>/dev/null || cat "$@"; } | head -c "$most"
 fi
-[ -n "$keep" ] || rm -f "$shared/railhead-$id".*
+[ -n "$keep" ] || rm -f "$shared/railhead-$id".* || exit
+echo "finished=yes" >&2
 `
 	// wireScript prints the processes of the command, and a snapshot with two readings of the queue pairs. $4 is
 	// railhead-pod. If NCCL's log names a channel of its own networks, it prints logTells alone.

@@ -29,6 +29,7 @@ type scene struct {
 	states map[time.Duration]cluster.State // what the watch shows, since the beginning
 
 	away time.Duration // how long the server does not answer at the end
+	cut  bool          // the output of the last script is cut short
 
 	mu      sync.Mutex
 	begun   time.Time
@@ -56,6 +57,9 @@ func (s *scene) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (
 			return 0, errors.New("connection refused")
 		}
 		_, err := io.WriteString(o.Stdout, "a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n")
+		if !s.cut {
+			_, err = io.WriteString(o.Stderr, "finished=yes\n")
+		}
 		return 0, err
 	}
 	return 0, nil
@@ -305,7 +309,7 @@ func TestFinish(t *testing.T) {
 		"it stays away": {
 			time.Hour,
 			false,
-			30 * time.Second,
+			2 * time.Minute,
 			"rank 0 (pod h-kim-0) cannot be reached; its processes may still be running: connection refused\n",
 		},
 		"the pod is gone": {time.Hour, true, 0, ""},
@@ -332,6 +336,22 @@ func TestFinish(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFinishCutShort: a log that did not arrive whole is gone from the pod, and counts as not read.
+func TestFinishCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{cut: true, begun: time.Now()}
+		streams := Streams{Out: io.Discard, Err: io.Discard}
+		l := New(s, streams, []Target{{Pod: rankstest.RunningPod("h-kim-0")}}, []string{"torchrun"})
+		l.finish(t.Context(), Outcome{})
+		if err := l.ranks[0].logErr; !errors.Is(err, kube.ErrCutShort) || time.Since(s.begun) != 0 {
+			t.Errorf("after %v: %v", time.Since(s.begun), err)
+		}
+		if line := l.network(Outcome{}); !strings.HasSuffix(line, "; the NCCL log of 1 pod could not be read") {
+			t.Error(line)
+		}
+	})
 }
 
 // TestFirstFailure holds the blame to time, not to the order in which the news comes.

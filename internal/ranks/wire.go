@@ -2,7 +2,7 @@ package ranks
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -69,10 +69,15 @@ func (l *Launch) readPods(ctx context.Context) (members []wire.Member, told bool
 			continue
 		}
 		g.Go(func() error {
-			o := kube.ExecOptions{Command: l.script(r, wireScript, PodProgram)}
-			text, err := Output(ctx, l.pods, r.Target, o, 32<<20)
-			if m.Motion = motionOf(text, err); text == logTells {
+			motion, err := kube.AskAgain(func() (wire.Motion, error) { return l.readPod(ctx, r) })
+			switch {
+			case errors.Is(err, errLogTells):
 				known.Store(true)
+			case err != nil:
+				why, _, _ := strings.Cut(err.Error(), "\n")
+				m.Motion = notRead(why)
+			default:
+				m.Motion = motion
 			}
 			return nil
 		})
@@ -83,16 +88,29 @@ func (l *Launch) readPods(ctx context.Context) (members []wire.Member, told bool
 
 func notRead(why string) wire.Motion { return wire.Motion{Proof: wire.NotProved, Why: why} }
 
+// errLogTells means that NCCL's log names the network, and no queue pair was read.
+var errLogTells = errors.New("NCCL's log names the network")
+
+// readPod reads the queue pairs of the command of a rank.
+func (l *Launch) readPod(ctx context.Context, r *rank) (wire.Motion, error) {
+	const most = 32 << 20
+	o := kube.ExecOptions{Command: l.script(r, wireScript, PodProgram)}
+	text, err := Output(ctx, l.pods, r.Target, o, most)
+	switch {
+	case err != nil:
+		return wire.Motion{}, err
+	case text == logTells:
+		return wire.Motion{}, errLogTells
+	}
+	return motionOf(text)
+}
+
 // motionOf judges the answer of wireScript: the processes of the command, and a snapshot with two readings.
-func motionOf(text string, err error) wire.Motion {
+func motionOf(text string) (wire.Motion, error) {
 	processes, snapshot, _ := strings.Cut(text, "\n")
 	var s host.Snapshot
-	if err == nil {
-		err = json.Unmarshal([]byte(snapshot), &s)
-	}
-	if err != nil {
-		why, _, _ := strings.Cut(err.Error(), "\n")
-		return notRead(why)
+	if err := kube.DecodeOutput(strings.NewReader(snapshot), &s); err != nil {
+		return wire.Motion{}, err
 	}
 	own := strings.Fields(processes)
 	others := dropOthers(&s.Wire, own)
@@ -101,9 +119,9 @@ func motionOf(text string, err error) wire.Motion {
 	}
 	m := wire.Of(s)
 	if m.Proof != wire.RDMA && others {
-		return notRead("they are of processes that this launch did not start")
+		return notRead("they are of processes that this launch did not start"), nil
 	}
-	return m
+	return m, nil
 }
 
 // dropOthers removes the queue pairs of processes that are not of the command.

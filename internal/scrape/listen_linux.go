@@ -8,18 +8,22 @@ import (
 	"time"
 )
 
-// Limits of a client. Clients are served one after the other.
 const (
 	backlog   = 64
-	stall     = 2 * time.Second // without a byte
-	patience  = 5 * time.Second // for the whole request
-	exhausted = time.Second     // pause when there are too many open files
+	exhausted = time.Second // pause when there are too many open files
 )
+
+// limits are those of a client. Clients are served one after the other.
+type limits struct {
+	stall    time.Duration // without a byte
+	patience time.Duration // for the whole request
+}
 
 // Listener accepts connections at one address.
 type Listener struct {
 	fd      int
 	Address netip.AddrPort
+	limits  limits
 }
 
 // Listen binds a TCP socket. An address of all machines' interfaces is that of IPv6 and IPv4, or of IPv4 alone where
@@ -50,7 +54,7 @@ func listen(address netip.AddrPort) (Listener, error) {
 	if family == syscall.AF_INET6 { // IPv4 clients, too, whatever net.ipv6.bindv6only says
 		err = syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, 0)
 	}
-	l := Listener{fd: fd}
+	l := Listener{fd: fd, limits: limits{stall: 2 * time.Second, patience: 5 * time.Second}}
 	err = errors.Join(err,
 		syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
 		syscall.Bind(fd, sockaddr), syscall.Listen(fd, backlog))
@@ -87,7 +91,7 @@ func (l Listener) Serve(page func() []byte) error {
 		fd, _, err := syscall.Accept4(l.fd, syscall.SOCK_CLOEXEC)
 		switch {
 		case err == nil:
-			serve(fd, page)
+			l.limits.serve(fd, page)
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
 			<-time.After(exhausted)
 		case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EBADF):
@@ -98,9 +102,9 @@ func (l Listener) Serve(page func() []byte) error {
 }
 
 // serve answers one request. An error is that of the client, who gets no answer.
-func serve(fd int, page func() []byte) {
+func (l limits) serve(fd int, page func() []byte) {
 	defer func() { _ = syscall.Close(fd) }()
-	limit := syscall.NsecToTimeval(stall.Nanoseconds())
+	limit := syscall.NsecToTimeval(l.stall.Nanoseconds())
 	for _, option := range []int{syscall.SO_RCVTIMEO, syscall.SO_SNDTIMEO} {
 		if syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, option, &limit) != nil {
 			return
@@ -109,7 +113,7 @@ func serve(fd int, page func() []byte) {
 	request, buf := make([]byte, 0, 1024), make([]byte, 1024)
 	for begun := time.Now(); !complete(request) && len(request) < maxRequest; {
 		n, err := syscall.Read(fd, buf)
-		if n <= 0 && !errors.Is(err, syscall.EINTR) || time.Since(begun) > patience {
+		if n <= 0 && !errors.Is(err, syscall.EINTR) || time.Since(begun) > l.patience {
 			return
 		}
 		request = append(request, buf[:max(n, 0)]...)

@@ -12,8 +12,21 @@ import (
 	"time"
 )
 
+// hang is a limit that only a connection reaches that hangs.
+const hang = 5 * time.Minute
+
 // serving returns the address of a listener that serves a page.
 func serving(t *testing.T, address string, page string) string {
+	t.Helper()
+	l := listening(t, address)
+	l.serve(t, page)
+	return l.Address.String()
+}
+
+// patient is a listener whose clients have time.
+type patient struct{ Listener }
+
+func listening(t *testing.T, address string) *patient {
 	t.Helper()
 	at, err := ParseAddress(address)
 	if err != nil {
@@ -23,15 +36,21 @@ func serving(t *testing.T, address string, page string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.limits = limits{stall: hang, patience: hang}
+	return &patient{l}
+}
+
+// serve serves a page until the test ends.
+func (p *patient) serve(t *testing.T, page string) {
+	t.Helper()
 	ended := make(chan error)
-	go func() { ended <- l.Serve(func() []byte { return []byte(page) }) }()
+	go func() { ended <- p.Serve(func() []byte { return []byte(page) }) }()
 	t.Cleanup(func() {
-		l.Close()
+		p.Close()
 		if err := <-ended; !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.EBADF) {
 			t.Errorf("ended with %v", err)
 		}
 	})
-	return l.Address.String()
 }
 
 func TestServe(t *testing.T) {
@@ -71,7 +90,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(hang))
 		_, _ = io.WriteString(c, request)
 		_ = c.(*net.TCPConn).CloseWrite()
 		answer, err := io.ReadAll(c)
@@ -88,18 +107,25 @@ func TestAnswers(t *testing.T) {
 
 // TestSlowClient: one that sends nothing holds up the next for a short time only.
 func TestSlowClient(t *testing.T) {
-	address := serving(t, "127.0.0.1:0", "page\n")
-	c, err := net.Dial("tcp", address)
-	if err != nil {
+	l := listening(t, "127.0.0.1:0")
+	l.limits.stall = 100 * time.Millisecond
+	var clients []net.Conn
+	for range 2 {
+		c, err := net.Dial("tcp", l.Address.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(hang))
+		clients = append(clients, c)
+	}
+	if _, err := io.WriteString(clients[1], "GET /metrics HTTP/1.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	client := http.Client{Timeout: patience}
-	r, err := client.Get("http://" + address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	l.serve(t, "page\n")
+	if answer, err := io.ReadAll(clients[1]); err != nil || !strings.HasSuffix(string(answer), "page\n") {
+		t.Errorf("%q, %v", answer, err)
 	}
-	r.Body.Close()
 }
 
 func TestAddresses(t *testing.T) {

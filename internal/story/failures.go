@@ -61,8 +61,14 @@ const (
 // judgeFailures finds the events that ended the run, and the one that came first. A rank that failed by itself comes
 // before the peers that report it; flushed, closed and timed-out peers are victims, wherever they stand in the log.
 func (run *sequence) judgeFailures() {
+	var moves []event.Event // from one device to another
 	for _, e := range run.log.Events {
-		fatal := classOf(e) > event.Soft && !run.overcome(e) && !run.failedOver(e) && !run.didWithoutTopology(e)
+		if e.Kind == event.FailedOver {
+			moves = append(moves, e)
+		}
+	}
+	for _, e := range run.log.Events {
+		fatal := classOf(e) > event.Soft && !run.overcome(e) && !failedOver(e, moves) && !run.didWithoutTopology(e)
 		switch {
 		case fatal, classOf(e) == event.Soft && run.lastWord(e):
 			run.failures = append(run.failures, e)
@@ -92,11 +98,11 @@ func (run *sequence) judgeFailures() {
 	run.first = &run.failures[0]
 }
 
-// failedOver reports that NCCL moved the connections of a completion's device to another one.
-func (run *sequence) failedOver(e event.Event) bool {
+// failedOver reports that one of the moves is that of the connections of a completion's device.
+func failedOver(e event.Event, moves []event.Event) bool {
 	const near = 10 // lines of any rank
-	return e.Completion != nil && slices.ContainsFunc(run.log.Events, func(o event.Event) bool {
-		return o.Kind == event.FailedOver && o.Rank == e.Rank && o.Seq > e.Seq && o.Seq-e.Seq <= near
+	return e.Completion != nil && slices.ContainsFunc(moves, func(o event.Event) bool {
+		return o.Rank == e.Rank && o.Seq > e.Seq && o.Seq-e.Seq <= near
 	})
 }
 

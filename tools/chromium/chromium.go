@@ -15,7 +15,7 @@ import (
 
 // Browser is a headless browser, controlled by the DevTools protocol over a pipe.
 type Browser struct {
-	T     *testing.T
+	T     testing.TB
 	Asked []string // URLs that the page requested
 	Said  []string // errors and warnings on the console, and violations of the policy
 
@@ -23,7 +23,12 @@ type Browser struct {
 	from *bufio.Reader
 	last int
 	page string // session
+
+	patience *time.Timer // kills the browser
 }
+
+// hang is a time that only a browser takes that hangs.
+const hang = 5 * time.Minute
 
 type event struct {
 	ID        int
@@ -35,7 +40,7 @@ type event struct {
 }
 
 // New starts a browser. It skips the test if none is installed.
-func New(t *testing.T) *Browser {
+func New(t testing.TB) *Browser {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -66,9 +71,9 @@ func New(t *testing.T) *Browser {
 		t.Fatal(err)
 	}
 	b := &Browser{T: t, to: toBrowser[1], from: bufio.NewReaderSize(toUs[0], 1<<20)}
-	patience := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
+	b.patience = time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
-		patience.Stop()
+		defer b.patience.Stop()
 		b.call("", "Browser.close", nil, nil)
 		_ = cmd.Wait() // of a browser that was asked to go
 	})
@@ -84,7 +89,7 @@ func New(t *testing.T) *Browser {
 	return b
 }
 
-func pipe(t *testing.T) [2]*os.File {
+func pipe(t testing.TB) [2]*os.File {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +103,7 @@ func (b *Browser) do(method string, params map[string]any) { b.call(b.page, meth
 // call waits for the answer and records the events before it.
 func (b *Browser) call(session, method string, params map[string]any, result any) {
 	b.T.Helper()
+	b.patience.Reset(hang)
 	b.last++
 	message, err := json.Marshal(map[string]any{"id": b.last, "method": method, "params": params, "sessionId": session})
 	if session == "" {
@@ -162,10 +168,10 @@ func (b *Browser) Open(url string) {
 // WaitFor waits until an expression is true, frame by frame.
 func (b *Browser) WaitFor(expression string) {
 	b.T.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(hang)
 	for b.Eval(fmt.Sprintf(`new Promise((done) => setTimeout(() => done(Boolean(%s)), 20))`, expression)) != "true" {
 		if time.Now().After(deadline) {
-			b.T.Fatalf("%s is not true after 30 s; console: %s", expression, strings.Join(b.Said, "\n"))
+			b.T.Fatalf("%s is not true after %v; console: %s", expression, hang, strings.Join(b.Said, "\n"))
 		}
 	}
 }

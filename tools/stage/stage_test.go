@@ -112,7 +112,7 @@ func TestStageExitStatus(t *testing.T) {
 		{"success", "exit 0", 0},
 		{"the command's own", "exit 3", 3},
 		{"ended by a signal", "kill -TERM $$", 128 + int(syscall.SIGTERM)},
-		{"signal passed on", "kill -TERM $PPID; exec sleep 60", 128 + int(syscall.SIGTERM)},
+		{"signal passed on", "kill -TERM $PPID; exec sleep 3600", 128 + int(syscall.SIGTERM)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if out, status := stageShell(t, tc.script); status != tc.want {

@@ -13,7 +13,7 @@ import (
 
 // TestOpenIn: a socket is in the namespace of another process, and this thread is where it was.
 func TestOpenIn(t *testing.T) {
-	other := exec.Command("sleep", "60")
+	other := exec.Command("sleep", "3600")
 	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if err := other.Start(); errors.Is(err, syscall.EPERM) {
 		t.Skip("needs CAP_SYS_ADMIN")

@@ -54,7 +54,7 @@ func pages(t *testing.T) map[string]Page {
 }
 
 // written writes the page to a file.
-func written(t *testing.T, name string, p Page) string {
+func written(t testing.TB, name string, p Page) string {
 	t.Helper()
 	folder := *keep
 	if folder == "" {

@@ -15,14 +15,22 @@ import (
 
 const controlPlaneIntro = `
 A cluster is up. etcd, kube-apiserver with OpenShift's SCC admission, kube-scheduler and ten of the controllers of
-kube-controller-manager are the real ones. These are stand-ins: the nodes (kwok's: pods become ready, nothing runs in them), the
-machine-config-controller (make test runs the real one) and its daemons, the SR-IOV operator and the cluster-policy-controller.
+kube-controller-manager are the real ones. These are stand-ins: the nodes (kwok's: pods become ready, nothing runs in them), their
+kubelets (which say so), the machine-config-controller (make test runs the real one) and its daemons, the SR-IOV operator and the
+cluster-policy-controller.
 `
 
-func showControlPlane(ctx context.Context, w io.Writer, reboot time.Duration, keep bool) (err error) {
+// controlPlaneDemo shows railhead on a control plane.
+type controlPlaneDemo struct {
+	reboot time.Duration // of each node
+	keep   bool          // the cluster stays until ctx ends
+	page   string        // the file of the page that the story writes
+}
+
+func (d controlPlaneDemo) show(ctx context.Context, w io.Writer) (err error) {
 	fmt.Fprintln(w, "Starting the control plane. The first run builds its programs, in about 4 minutes on two cores.")
 	options := controlplane.OpenShift()
-	options.Reboot = reboot
+	options.Reboot = d.reboot
 	options.Demo = true
 	options.Progress = func(line string) { fmt.Fprintln(w, line) }
 	p, err := controlplane.Start(ctx, options)
@@ -36,6 +44,11 @@ func showControlPlane(ctx context.Context, w io.Writer, reboot time.Duration, ke
 	if err := p.Settle(ctx); err != nil {
 		return err
 	}
+	k, err := startKubelet(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.Close()) }()
 	kubeconfig, err := p.Users.KubeconfigFile("system:admin", "system:masters")
 	if err != nil {
 		return err
@@ -44,17 +57,13 @@ func showControlPlane(ctx context.Context, w io.Writer, reboot time.Duration, ke
 		return err
 	}
 	fmt.Fprint(w, controlPlaneIntro)
-	page, err := filepath.Abs("bin/demo.html")
-	if err != nil {
+	if err := playAll(ctx, w, story(d.page)); err != nil {
 		return err
 	}
-	if err := playAll(ctx, w, story(page)); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\nThe report of this run: file://%s\n", page)
-	if keep {
+	fmt.Fprintf(w, "\nThe report of this run: file://%s\n", d.page)
+	if d.keep {
 		fmt.Fprintf(w, "\nThe cluster stays until Ctrl-C:\n  export KUBECONFIG=%s PATH=%s:$PATH\n", kubeconfig,
-			filepath.Dir(page))
+			filepath.Dir(d.page))
 		<-ctx.Done()
 	}
 	return nil

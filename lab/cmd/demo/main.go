@@ -51,5 +51,5 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	if *rdma {
 		return showMachines(ctx, w, *keep)
 	}
-	return showControlPlane(ctx, w, *reboot, *keep)
+	return controlPlaneDemo{reboot: *reboot, keep: *keep, page: filepath.Join(programs, "demo.html")}.show(ctx, w)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestScene(t *testing.T) {
@@ -37,9 +36,8 @@ func TestScene(t *testing.T) {
 // TestSceneInterrupted: Ctrl-C ends the command and what it started, and is not taken for a failure of the command.
 func TestSceneInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	script := scene{line: "tail -f /dev/null", says: []string{"never"}}
-	time.AfterFunc(100*time.Millisecond, stop)
-	if err := script.run(ctx, io.Discard); !errors.Is(err, context.Canceled) {
+	script := scene{line: "tail -n +1 -f scene.go", says: []string{"never"}}
+	if err := script.run(ctx, &counter{Writer: io.Discard, text: []byte("package main"), enough: 1, done: stop}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

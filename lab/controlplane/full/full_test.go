@@ -105,7 +105,8 @@ func eventually(t *testing.T, what string, ready func() error) {
 	t.Helper()
 	ticks := time.NewTicker(50 * time.Millisecond)
 	defer ticks.Stop()
-	timeout := time.After(90 * time.Second)
+	const patience = 10 * time.Minute
+	timeout := time.After(patience)
 	for {
 		missing := ready()
 		if missing == nil {
@@ -114,7 +115,7 @@ func eventually(t *testing.T, what string, ready func() error) {
 		select {
 		case <-ticks.C:
 		case <-timeout:
-			t.Fatalf("%s: not within 90s; at last: %v", what, missing)
+			t.Fatalf("%s: not within %v; at last: %v", what, patience, missing)
 		}
 	}
 }

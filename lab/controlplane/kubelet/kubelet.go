@@ -14,8 +14,12 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	utilexec "k8s.io/utils/exec"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/pki"
 )
@@ -25,9 +29,9 @@ type Container struct {
 	Namespace, Pod, Name string
 }
 
-// Kubelet is one for all nodes; its fields but Port are set before Start. It listens on the loopback address. A node
-// is served by it when the first of its status.addresses that the API server takes is 127.0.0.1, and its
-// status.daemonEndpoints.kubeletEndpoint.Port is Port.
+// Kubelet is one for all nodes; its fields but Port are set before Start. It listens on the loopback address. It serves
+// a node when the first of its status.addresses that the API server takes is 127.0.0.1, and its
+// status.daemonEndpoints.kubeletEndpoint.Port is Port: Serve does that.
 type Kubelet struct {
 	Port int // set by Start
 
@@ -92,6 +96,20 @@ func (k *Kubelet) Start() error {
 	return nil
 }
 
+// Serve makes the API server ask this kubelet about the pods of nodes.
+func (k *Kubelet) Serve(ctx context.Context, c client.Client, nodes ...string) error {
+	here := fmt.Appendf(nil, `{"status":{"addresses":[{"type":"ExternalIP","address":"127.0.0.1"}],`+
+		`"daemonEndpoints":{"kubeletEndpoint":{"Port":%d}}}}`, k.Port)
+	for _, name := range nodes {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		patch := client.RawPatch(types.StrategicMergePatchType, here)
+		if err := c.Status().Patch(ctx, node, patch); err != nil {
+			return fmt.Errorf("kubelet of node %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // Close ends it, with the commands that run.
 func (k *Kubelet) Close() error {
 	err := k.server.Close()
@@ -140,43 +158,36 @@ func (r runner) ExecInContainer(
 	if r.kubelet.Command != nil {
 		cmd = r.kubelet.Command(ctx, r.container, words)
 	}
-	cmd.WaitDelay = time.Second // a child may hold the streams
-	if out != nil {
-		cmd.Stdout = out
-	}
-	if errs != nil {
-		cmd.Stderr = errs
-	}
-	return ended(run(cmd, in))
+	return ended(run(cmd, in, out, errs))
 }
 
 // run feeds the input itself: os/exec would wait for its end after the command's.
-func run(cmd *exec.Cmd, in io.Reader) error {
-	if in == nil {
-		return cmd.Run()
+func run(cmd *exec.Cmd, in io.Reader, out, errs io.Writer) error {
+	var pipe io.WriteCloser
+	if in != nil {
+		var err error
+		if pipe, err = cmd.StdinPipe(); err != nil {
+			return err
+		}
 	}
-	pipe, err := cmd.StdinPipe()
+	wait, err := start(cmd, out, errs)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
+	if in != nil {
+		go func() {
+			defer pipe.Close()
+			_, _ = io.Copy(pipe, in) // ends with the command or the connection
+		}()
 	}
-	go func() {
-		defer pipe.Close()
-		_, _ = io.Copy(pipe, in) // ends with the command or the connection
-	}()
-	return cmd.Wait()
+	return wait()
 }
 
 // ended turns the end of a process into the kubelet's report.
 func ended(err error) error {
 	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
+	if errors.As(err, &exit) {
 		return utilexec.CodeExitError{Err: err, Code: exit.ExitCode()}
-	case errors.Is(err, exec.ErrWaitDelay):
-		return nil
 	}
 	return err
 }

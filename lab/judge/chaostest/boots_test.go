@@ -69,7 +69,7 @@ func (b *boots) take() map[string]int {
 func (b *boots) becomes(want map[string]int) error {
 	ticks := time.NewTicker(50 * time.Millisecond)
 	defer ticks.Stop()
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(settleLimit)
 	for {
 		b.mu.Lock()
 		same := maps.Equal(b.times, want)

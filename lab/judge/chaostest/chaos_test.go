@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// interruptLimit is the time in which an interrupted command has to end.
-const interruptLimit = 5 * time.Second
+// interruptLimit is the time in which an interrupted command has to end: the table shows how long it took.
+const interruptLimit = 2 * time.Minute
 
 // Exit codes of docs/exit-codes.md.
 const (

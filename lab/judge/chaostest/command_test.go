@@ -14,7 +14,7 @@ import (
 )
 
 // commandLimit bounds a command, on a machine that has other things to do.
-const commandLimit = 3 * time.Minute
+const commandLimit = 15 * time.Minute
 
 // run is one run of railhead.
 type run struct {

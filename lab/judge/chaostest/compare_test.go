@@ -16,7 +16,7 @@ import (
 )
 
 // settleLimit bounds the time in which controllers finish what a command began.
-const settleLimit = 2 * time.Minute
+const settleLimit = 10 * time.Minute
 
 // difference lists the objects that differ between two states.
 type difference struct {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,7 +66,15 @@ func TestDetach(t *testing.T) {
 	})
 	t.Run("a failure", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
-		u.ends(t, 5, launch("--detach", "--", "sh", "-c", "echo rank $NODE_RANK; exit $((NODE_RANK * 5))")...).says(t, "ended with exit code 5", "Network: not known")
+		eventually(t, "a command that ends at once is shown", func() error { // it has two seconds
+			r := u.railhead(t, launch("--detach", "--", "sh", "-c", "echo rank $NODE_RANK; exit $((NODE_RANK * 5))")...)
+			if r.code == 0 {
+				u.ends(t, 5, launch("--attach")...)
+				return errors.New("it had not ended yet")
+			}
+			r.says(t, "ended with exit code 5", "Network: not known")
+			return nil
+		})
 		u.ends(t, 5, launch("--attach", "--log-dir", dir)...).says(t, "Output: "+dir)
 		if text, err := os.ReadFile(filepath.Join(dir, "rank-1.out")); err != nil || string(text) != "rank 1\n" {
 			t.Errorf("%q, %v", text, err)

@@ -80,7 +80,7 @@ func measuresWatched(t *testing.T, ns string) {
 			measures.Do(func() { probesEnd(t) })
 		}
 	}
-	r := a.railhead(t, "doctor", "job", "-n", ns, "--measure", "--nodes", "--watch=1s", "--timeout=20s", "--probe-image=example.invalid/shell", "--pod-binary=amd64="+podBinary, "-o", "json")
+	r := a.railhead(t, "doctor", "job", "-n", ns, "--measure", "--nodes", "--watch=1s", "--timeout=5m", "--probe-image=example.invalid/shell", "--pod-binary=amd64="+podBinary, "-o", "json")
 	r.says(t, "Examining 2 nodes while measuring")
 	if d := diagnosis(t, r); d.Nodes != 2 || d.Measured == nil || d.Measured.Links != 4 {
 		t.Errorf("%d nodes, measured %+v\n%s", d.Nodes, d.Measured, r.err)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/internal/ranks"
@@ -63,12 +62,8 @@ func serves(t *testing.T, k *kubelet.Kubelet, nodes ...string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = k.Close() }) // the connections of a launch that was broken off are of no interest
-	for _, name := range nodes {
-		here := fmt.Appendf(nil, `{"status":{"addresses":[{"type":"ExternalIP","address":"127.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%d}}}}`, k.Port)
-		node := &corev1.Node{ObjectMeta: meta("", name)}
-		if err := openShift.Client().Status().Patch(t.Context(), node, client.RawPatch(types.StrategicMergePatchType, here)); err != nil {
-			t.Fatal(err)
-		}
+	if err := k.Serve(t.Context(), openShift.Client(), nodes...); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/railhead/railhead/lab/controlplane"
 )
 
-// patience bounds every command and every wait, on a machine that has other things to do.
-const patience = 90 * time.Second
+// patience bounds every command and every wait, on a machine that has other things to do: only a hang takes so long.
+const patience = 5 * time.Minute
 
 // result is the output and exit code of a command.
 type result struct {

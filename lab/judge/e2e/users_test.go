@@ -41,7 +41,7 @@ func TestUsers(t *testing.T) {
 	whole(u.does(t, deploy("job", ns)...))
 	whole(u.does(t, "status", "job", "-n", ns)).prints(t, "job-0", "job-1")
 	whole(u.does(t, "launch", "job", "-n", ns, "--", "sh", "-c", "echo rank $NODE_RANK")).prints(t, "[1] rank 1")
-	whole(u.does(t, "launch", "job", "-n", ns, "--detach", "--", "sleep", "60"))
+	whole(u.does(t, "launch", "job", "-n", ns, "--detach", "--", "sleep", "3600"))
 	whole(u.does(t, "launch", "job", "-n", ns, "--stop"))
 	whole(u.does(t, "logs", "job", "-n", ns)).prints(t, "[0] job-0 waits")
 	whole(u.railhead(t, "doctor", "job", "-n", ns))

@@ -130,7 +130,7 @@ func (p pair) shows(t *testing.T, want trace, row *story) {
 func (p pair) sees(t *testing.T, symptom symptom) string {
 	t.Helper()
 	const tries = 4
-	late := time.Now().Add(15 * time.Second)
+	late := time.Now().Add(patience)
 	for i := 1; ; i++ {
 		saw, err := symptom(t.Context(), p)
 		if err == nil {

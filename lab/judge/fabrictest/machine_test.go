@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds whatever a test does on machines that are up: they are emulated, and share two cores with each other.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // program is railhead-pod in a machine.
 const program = guest.ProgramFolder + "/railhead-pod"

@@ -133,17 +133,20 @@ func create(t *testing.T, p *controlplane.ControlPlane, texts ...string) {
 	}
 }
 
+// patience bounds every wait, on a machine that has other things to do.
+const patience = 10 * time.Minute
+
 // eventually waits until something holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ticks := time.NewTicker(20 * time.Millisecond)
 	defer ticks.Stop()
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience)
 	for !holds() {
 		select {
 		case <-ticks.C:
 		case <-deadline:
-			t.Fatalf("%s: not within a minute", what)
+			t.Fatalf("%s: not within %v", what, patience)
 		}
 	}
 }

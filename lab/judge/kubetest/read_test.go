@@ -210,12 +210,13 @@ func TestRequestTimeout(t *testing.T) {
 	}
 	f, counted := flags(t, "--kubeconfig="+path, "--request-timeout=1s"), &calls{}
 	f.Wrap = counted.wrap
-	c, err := f.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var c *kube.Client
+	eventually(t, "it is connected, with calls of a second", func() bool {
+		c, err = f.Connect(t.Context())
+		return err == nil
+	})
 	v := watch(t, c, kube.Want{Kinds: []cluster.Kind{cluster.ServiceAccounts}})
-	v.until("there is a State", func(cluster.State, error) bool { return true })
+	v.until("there is a State", func(s cluster.State, err error) bool { return err == nil && s.Knows(cluster.ServiceAccounts) })
 	counted.take()
 	<-time.After(1500 * time.Millisecond) // the watch outlives the limit of calls
 	create(t, openShift, serviceAccount("patient"))

@@ -43,7 +43,7 @@ type viewer struct {
 }
 
 func watch(t *testing.T, c *kube.Client, w kube.Want) viewer {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	next, stop := iter.Pull2(c.Watch(ctx, w))
 	t.Cleanup(func() {
 		cancel()
@@ -178,6 +178,7 @@ func TestTheServerIsAway(t *testing.T) {
 	c, _ := admin(t, p)
 	var talk []string
 	c.Talk = func(line string) { talk = append(talk, line) }
+	c.Patience = patience
 	restart := func(t *testing.T) {
 		p.KillAPIServer()
 		done := make(chan error, 1)
@@ -195,7 +196,7 @@ func TestTheServerIsAway(t *testing.T) {
 		if err != nil || outcome != kube.Created {
 			t.Errorf("%q, %v; want created", outcome, err)
 		}
-		if len(talk) != 1 || !strings.Contains(talk[0], "trying again for 1m0s") {
+		if len(talk) != 1 || !strings.Contains(talk[0], "trying again for 10m0s") {
 			t.Errorf("said %q", talk)
 		}
 	})
@@ -219,12 +220,13 @@ func TestTheServerIsAway(t *testing.T) {
 		if _, err = c.Read(t.Context(), watched()); !errors.Is(err, kube.ErrUnreachable) {
 			t.Errorf("%v", err)
 		}
+		c.Patience = time.Hour // longer than the test
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		begun := time.Now()
-		if _, err = c.Carry(ctx, change, false); err == nil || time.Since(begun) > 5*time.Second {
-			t.Errorf("cancelled: %v after %v", err, time.Since(begun))
+		if _, err = c.Carry(ctx, change, false); err == nil {
+			t.Error("it was carried out")
 		}
+		c.Patience = patience
 	})
 	t.Run("and back again", func(t *testing.T) {
 		if err := p.RestartAPIServer(t.Context()); err != nil {

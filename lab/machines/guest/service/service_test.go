@@ -70,8 +70,8 @@ func hears(t *testing.T, heard <-chan string, want string) {
 		if got != want {
 			t.Fatalf("heard %q, want %q", got, want)
 		}
-	case <-time.After(20 * time.Second):
-		t.Fatalf("heard nothing for 20 s, want %q", want)
+	case <-time.After(5 * time.Minute): // it hangs
+		t.Fatalf("heard nothing, want %q", want)
 	}
 }
 
