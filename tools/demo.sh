@@ -34,7 +34,6 @@ echo
 echo "Yet it runs over TCP. With four 400 Gb/s rails such a run moved 0.98 GiB/s instead of 83 GiB/s."
 echo "Building railhead-pod, which belongs in front of the training command; the first time this takes half a minute."
 go build -trimpath -buildvcs=false '-gcflags=all=-l -dwarf=false' -o "$folder/build" ./tools/build
-download ./cmd/railhead
 download -C lab ./cmd/demo
 download -C lab/modules/controlplane .
 build bin/railhead-pod ./cmd/railhead-pod
@@ -61,7 +60,7 @@ echo "That was the pod's part. Building railhead; the first time this takes abou
 GOARCH=amd64 build bin/railhead-pod-linux-amd64 ./cmd/railhead-pod
 gzip -9 -n <bin/railhead-pod-linux-amd64 >"$folder/packed"
 mv "$folder/packed" internal/podbinary/bin/railhead-pod-amd64.gz
-build bin/railhead ./cmd/railhead
+build bin/railhead -C lab github.com/railhead/railhead/cmd/railhead # from the lab's module, whose demo has its packages, too
 
 step "railhead explain train.log   (the log above)"
 (cd "$folder" && "$OLDPWD/bin/railhead" explain train.log) || [[ $? -eq 1 ]] # a fallback to TCP is a fault

@@ -100,6 +100,7 @@ func programs(files map[string]string) ([]delivery.Program, error) {
 		}
 	}
 	var all []delivery.Program
+	var missing error
 	for _, arch := range podbinary.Architectures() {
 		if file, named := files[arch]; named {
 			data, err := os.ReadFile(file)
@@ -109,11 +110,15 @@ func programs(files map[string]string) ([]delivery.Program, error) {
 			all = append(all, delivery.Pack(arch, data))
 			continue
 		}
-		if packed, err := podbinary.Packed(arch); err == nil {
-			all = append(all, delivery.Packed(arch, packed))
-		} else if len(files) == 0 {
-			return nil, err
+		packed, err := podbinary.Packed(arch)
+		if err != nil {
+			missing = err // the plan refuses nodes without a program
+			continue
 		}
+		all = append(all, delivery.Packed(arch, packed))
+	}
+	if len(all) == 0 {
+		return nil, missing
 	}
 	return all, nil
 }

@@ -14,6 +14,8 @@ import (
 
 // Main runs kwok and returns its exit code.
 func Main() int {
+	// cobra gives every command the flags of this set, to which Kubernetes' packages add a --version of their own type.
+	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	global := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	global.ParseErrorsAllowlist.UnknownFlags = true // those of the command
 	global.Usage = func() {}
