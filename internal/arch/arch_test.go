@@ -9,7 +9,8 @@ const root = "../.."
 
 // TestLaw asserts the law on this repository; TestCheckers asserts that each of its parts can fail.
 func TestLaw(t *testing.T) {
-	r := load(t, root)
+	t.Parallel()
+	r := load(t)
 	for name, broken := range map[string][]string{
 		"arrows":           arrows(r.packages),
 		"arrows in docs":   documented(r.document),
@@ -28,9 +29,11 @@ func TestBinary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links railhead-pod twice")
 	}
-	load(t, root) // so that a cached result is not used after a change
+	t.Parallel()
+	load(t) // so that a cached result is not used after a change
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
+			t.Parallel()
 			b, err := build(root, t.TempDir(), arch)
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"go/token"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,8 @@ func world() []pkg {
 	return []pkg{
 		{path: "os", origin: std}, {path: "net", origin: std},
 		{path: "k8s.io/api/core/v1", origin: foreign}, {path: "k8s.io/client-go/rest", origin: foreign},
-		{path: "github.com/spf13/pflag", origin: foreign}, {path: "example.org/big", origin: foreign},
+		{path: "github.com/spf13/pflag", origin: foreign, imports: []string{"net"}},
+		{path: "example.org/big", origin: foreign},
 		{path: "internal/check", origin: own}, {path: "internal/host", origin: own},
 		{path: "internal/host/replay", origin: own, imports: []string{"internal/host"}},
 		{path: "internal/host/sysfs", origin: own, imports: []string{"os", "internal/host/replay"}},
@@ -26,8 +28,7 @@ func world() []pkg {
 		{path: "internal/launch", origin: own, imports: []string{"internal/report", "internal/nccl"}},
 		{path: "internal/podcli", origin: own, imports: []string{"internal/launch", "github.com/spf13/pflag"}},
 		{path: "internal/cli", origin: own, imports: []string{"internal/kube"}},
-		{path: "cmd/railhead-pod", origin: own, imports: []string{"internal/podcli"},
-			deps: []string{"os", "net", "internal/podcli", "internal/launch", "github.com/spf13/pflag"}},
+		{path: "cmd/railhead-pod", origin: own, imports: []string{"internal/podcli"}},
 		{path: "tools/stage", origin: own, imports: []string{"internal/cli", "internal/host"}},
 	}
 }
@@ -52,14 +53,12 @@ func importing(from, to string) []pkg {
 }
 
 // linking returns the world in which railhead-pod links name.
-func linking(name string) []pkg {
-	return with("cmd/railhead-pod", func(p *pkg) { p.deps = append(p.deps, name) })
-}
+func linking(name string) []pkg { return importing("internal/rail", name) }
 
 // source returns the world in which the package at path is this one file.
 func source(t *testing.T, path, name, text string) []pkg {
 	t.Helper()
-	f, _, err := parse(name, []byte(text))
+	f, _, err := parse(token.NewFileSet(), name, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +178,7 @@ func TestComments(t *testing.T) {
 	files := func(texts ...string) []pkg {
 		p := pkg{path: "tools/stage", origin: own}
 		for i, text := range texts {
-			f, _, err := parse(string(rune('a'+i))+".go", []byte(text))
+			f, _, err := parse(token.NewFileSet(), string(rune('a'+i))+".go", []byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -90,12 +90,11 @@ func closure(packages []pkg, program string) []string {
 	for _, p := range packages {
 		byPath[p.path] = p
 	}
-	root, ok := byPath[program]
-	if !ok {
+	if _, ok := byPath[program]; !ok {
 		return []string{program + " is not in this module"}
 	}
 	var broken []string
-	for _, name := range append([]string{program}, root.deps...) {
+	for _, name := range linkedBy(byPath, program) {
 		p, listed := byPath[name]
 		switch {
 		case strings.HasPrefix(name, "k8s.io/"):
@@ -112,4 +111,17 @@ func closure(packages []pkg, program string) []string {
 		}
 	}
 	return broken
+}
+
+// linkedBy returns the program and all packages that it imports, or that these import.
+func linkedBy(byPath map[string]pkg, program string) []string {
+	all, seen := []string{program}, map[string]bool{program: true}
+	for i := 0; i < len(all); i++ {
+		for _, name := range byPath[all[i]].imports {
+			if !seen[name] {
+				all, seen[name] = append(all, name), true
+			}
+		}
+	}
+	return all
 }

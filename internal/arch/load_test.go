@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -35,7 +36,6 @@ type pkg struct {
 	name    string
 	origin  origin
 	imports []string // by the files that are built for Linux
-	deps    []string // all that are linked with it
 	files   []file   // of this module's packages, without tests
 }
 
@@ -50,23 +50,36 @@ const (
 // file describes one source file.
 type file struct {
 	name       string
+	set        *token.FileSet
+	tree       *ast.File
 	documented bool     // has a package comment
 	imports    []string // own ones as in pkg.path
 	clock      []string // uses of the clock, as "line 12: time.Now"
 	ids        []checkID
 }
 
-// load reads the repository at root. It opens every file itself, also those that only `go list` is asked about: the
-// go command repeats a cached test only when a file changed that the test has opened.
-func load(t *testing.T, root string) repo {
+// load returns this repository, which is read once for all tests.
+func load(t *testing.T) repo {
 	t.Helper()
-	packages, err := list(root)
+	r, err := loaded()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+var loaded = sync.OnceValues(func() (repo, error) { return read(root) })
+
+// read reads the repository at root. It opens every file itself, also those that only `go list` is asked about: the
+// go command repeats a cached test only when a file changed that the test has opened.
+func read(root string) (repo, error) {
+	packages, err := list(root)
+	if err != nil {
+		return repo{}, err
+	}
 	files, err := sources(root)
 	if err != nil {
-		t.Fatal(err)
+		return repo{}, err
 	}
 	for i, p := range packages {
 		if p.origin == own {
@@ -75,18 +88,15 @@ func load(t *testing.T, root string) repo {
 	}
 	pages, err := pageIDs(filepath.Join(root, "docs/checks"))
 	if err != nil {
-		t.Fatal(err)
+		return repo{}, err
 	}
 	document, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return repo{packages, pages, string(document)}
+	return repo{packages, pages, string(document)}, err
 }
 
 // list asks the go command for this module's packages and all that they import, as they are built for pods.
 func list(root string) ([]pkg, error) {
-	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports,Deps", "./...")
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports", "./...")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	var stderr bytes.Buffer
@@ -105,7 +115,7 @@ func parseList(r io.Reader) ([]pkg, error) {
 		var p struct {
 			ImportPath, Name string
 			Standard         bool
-			Imports, Deps    []string
+			Imports          []string
 		}
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			return packages, nil
@@ -118,9 +128,7 @@ func parseList(r io.Reader) ([]pkg, error) {
 		} else if inModule(p.ImportPath) {
 			from = own
 		}
-		packages = append(packages, pkg{
-			path: short(p.ImportPath), name: p.Name, origin: from, imports: shortAll(p.Imports), deps: shortAll(p.Deps),
-		})
+		packages = append(packages, pkg{path: short(p.ImportPath), name: p.Name, origin: from, imports: shortAll(p.Imports)})
 	}
 }
 
@@ -138,7 +146,7 @@ func shortAll(importPaths []string) []string {
 
 // sources parses all Go files but tests, for every operating system, by "folder package".
 func sources(root string) (map[string][]file, error) {
-	files := map[string][]file{}
+	files, fset := map[string][]file{}, token.NewFileSet()
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -157,7 +165,7 @@ func sources(root string) (map[string][]file, error) {
 		if err != nil || rel == "go.mod" || strings.HasSuffix(rel, "_test.go") {
 			return err
 		}
-		f, in, err := parse(path.Base(filepath.ToSlash(rel)), text)
+		f, in, err := parse(fset, path.Base(filepath.ToSlash(rel)), text)
 		key := path.Dir(filepath.ToSlash(rel)) + " " + in
 		files[key] = append(files[key], f)
 		return err
@@ -172,13 +180,12 @@ func nested(folder string) bool {
 }
 
 // parse returns the file and the name of its package.
-func parse(name string, text []byte) (file, string, error) {
-	fset := token.NewFileSet()
-	tree, err := parser.ParseFile(fset, name, text, parser.ParseComments)
+func parse(fset *token.FileSet, name string, text []byte) (file, string, error) {
+	tree, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return file{}, "", err
 	}
-	f := file{name: name, documented: tree.Doc != nil}
+	f := file{name: name, set: fset, tree: tree, documented: tree.Doc != nil}
 	names := map[string]string{} // in the file -> path
 	for _, spec := range tree.Imports {
 		p, err := strconv.Unquote(spec.Path.Value)

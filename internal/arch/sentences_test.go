@@ -3,19 +3,17 @@ package arch
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -41,11 +39,13 @@ var searches = map[string][]string{
 }
 
 // TestSentencesDecideNothing: what follows from what is decided by types, since sentences change and names are in
-// names.
+// names. To know the types of a package takes long, so it is done only where the names look like a decision.
 func TestSentencesDecideNothing(t *testing.T) {
-	for _, p := range typed(t, "../..", "./internal/...") {
-		for _, where := range p.decisions() {
-			t.Errorf("%s: decide by a type, not by a sentence", where)
+	t.Parallel()
+	suspects, built := typed(t)
+	for _, p := range suspects {
+		for _, where := range built.check(t, p.path, p.files).decisions() {
+			t.Errorf("%s/%s: decide by a type, not by a sentence", p.path, where)
 		}
 	}
 }
@@ -59,7 +59,7 @@ var _ = regexp.MatchString
 var _ check.Finding
 var _ rail.Rejected
 func f(f check.Finding, g *check.Finding, r rail.Rejected, e event, x *regexp.Regexp) bool { `
-	imports := exports(t, "../..", "./internal/check", "./internal/rail", "regexp")
+	_, built := typed(t)
 	for body, want := range map[string]bool{
 		`return strings.Contains(f.Summary, "x")`:                  true,
 		`return strings.HasSuffix(r.Reason, "x")`:                  true,
@@ -75,42 +75,53 @@ func f(f check.Finding, g *check.Finding, r rail.Rejected, e event, x *regexp.Re
 		`return f.Check == g.Check`:                                false,
 		`return strings.ToUpper(f.Summary) == ""`:                  false,
 	} {
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, "p.go", head+body+" }", 0)
+		f, _, err := parse(token.NewFileSet(), "p.go", []byte(head+body+" }"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := checked(t, set, "p", []*ast.File{file}, imports).decisions(); (len(found) > 0) != want {
+		if found := built.check(t, "p", []file{f}).decisions(); (len(found) > 0) != want {
 			t.Errorf("%s: found %q", body, found)
+		}
+		if want && len(byNames([]file{f}).decisions()) == 0 {
+			t.Errorf("%s: does not look like a decision", body)
 		}
 	}
 }
 
-// typedPackage is a package of this module with the types of its expressions.
-type typedPackage struct {
+// code is the source of a package. Without types it counts every function and field as one of searches or sentences
+// that has the name of one.
+type code struct {
 	set   *token.FileSet
 	files []*ast.File
-	info  types.Info
+	types *types.Info
+}
+
+func byNames(files []file) code {
+	var c code
+	for _, f := range files {
+		c.set, c.files = f.set, append(c.files, f.tree)
+	}
+	return c
 }
 
 // decisions returns the places at which a sentence decides something.
-func (p typedPackage) decisions() []string {
+func (c code) decisions() []string {
 	var all []string
-	note := func(n ast.Node) { all = append(all, p.set.Position(n.Pos()).String()) }
-	for _, file := range p.files {
+	note := func(n ast.Node) { all = append(all, c.set.Position(n.Pos()).String()) }
+	for _, file := range c.files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if p.isSearch(n) && slices.ContainsFunc(n.Args, p.hasSentence) {
+				if c.isSearch(n) && slices.ContainsFunc(n.Args, c.hasSentence) {
 					note(n)
 				}
 			case *ast.BinaryExpr:
 				comparison := n.Op == token.EQL || n.Op == token.NEQ
-				if comparison && !p.isEmpty(n.X) && !p.isEmpty(n.Y) && (p.isSentence(n.X) || p.isSentence(n.Y)) {
+				if comparison && !c.isEmpty(n.X) && !c.isEmpty(n.Y) && (c.isSentence(n.X) || c.isSentence(n.Y)) {
 					note(n)
 				}
 			case *ast.SwitchStmt:
-				if n.Tag != nil && p.isSentence(n.Tag) {
+				if n.Tag != nil && c.isSentence(n.Tag) {
 					note(n)
 				}
 			case *ast.FuncDecl:
@@ -122,31 +133,47 @@ func (p typedPackage) decisions() []string {
 	return all
 }
 
-func (p typedPackage) isSearch(call *ast.CallExpr) bool {
+func (c code) isSearch(call *ast.CallExpr) bool {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
+	if !ok || !named(searches, selector) {
 		return false
 	}
-	object := p.info.Uses[selector.Sel]
+	if c.types == nil {
+		return true
+	}
+	object := c.types.Uses[selector.Sel]
 	return object != nil && object.Pkg() != nil && slices.Contains(searches[object.Pkg().Path()], object.Name())
 }
 
-func (p typedPackage) hasSentence(e ast.Expr) bool {
+// named reports whether one of the lists has what is selected.
+func named(lists map[string][]string, selector *ast.SelectorExpr) bool {
+	for _, list := range lists {
+		if slices.Contains(list, selector.Sel.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c code) hasSentence(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		inner, ok := n.(ast.Expr)
-		found = found || ok && p.isSentence(inner)
+		found = found || ok && c.isSentence(inner)
 		return true
 	})
 	return found
 }
 
-func (p typedPackage) isSentence(e ast.Expr) bool {
+func (c code) isSentence(e ast.Expr) bool {
 	selector, ok := e.(*ast.SelectorExpr)
-	if !ok {
+	if !ok || !named(sentences, selector) {
 		return false
 	}
-	field, ok := p.info.Selections[selector]
+	if c.types == nil {
+		return true
+	}
+	field, ok := c.types.Selections[selector]
 	if !ok || field.Kind() != types.FieldVal {
 		return false
 	}
@@ -173,74 +200,87 @@ func hasField(holder *types.Struct, field types.Object) bool {
 	return false
 }
 
-func (p typedPackage) isEmpty(e ast.Expr) bool {
-	value := p.info.Types[e].Value
+func (c code) isEmpty(e ast.Expr) bool {
+	if c.types == nil {
+		literal, ok := e.(*ast.BasicLit)
+		return ok && literal.Value == `""`
+	}
+	value := c.types.Types[e].Value
 	return value != nil && value.ExactString() == `""`
 }
 
-// exports returns the compiled types of packages and of all that they import.
-func exports(t *testing.T, root string, patterns ...string) types.Importer {
+// suspects returns the packages in which the names look like a decision.
+func suspects(packages []pkg) []pkg {
+	return slices.DeleteFunc(slices.Clone(packages), func(p pkg) bool {
+		return p.origin != own || !strings.HasPrefix(p.path, "internal/") || len(byNames(p.files).decisions()) == 0
+	})
+}
+
+// built is what the go command says of packages that it compiled for this machine, and of all that they import.
+type built struct {
+	imports types.Importer
+	goFiles map[string][]string // by the path of the package
+}
+
+// typed returns the suspects of this repository, compiled once for all tests, with what TestSentencesRule imports.
+func typed(t *testing.T) ([]pkg, built) {
 	t.Helper()
-	files := map[string]string{}
-	for _, p := range listed(t, root, append([]string{"-deps"}, patterns...)) {
-		files[p.ImportPath] = p.Export
+	suspects := suspects(load(t).packages)
+	b, err := compiled()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return importer.ForCompiler(token.NewFileSet(), "gc",
-		func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	return suspects, b
 }
 
-type listedPackage struct {
-	ImportPath, Dir, Export string
-	GoFiles                 []string
-}
+var compiled = sync.OnceValues(func() (built, error) {
+	r, err := loaded()
+	if err != nil {
+		return built{}, err
+	}
+	patterns := []string{"./internal/check", "./internal/rail", "regexp"}
+	for _, p := range suspects(r.packages) {
+		patterns = append(patterns, "./"+p.path)
+	}
+	return compile(root, patterns...)
+})
 
-func listed(t *testing.T, root string, args []string) []listedPackage {
-	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-export", "-json=ImportPath,Dir,Export,GoFiles"}, args...)...)
+func compile(root string, patterns ...string) (built, error) {
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export,GoFiles"}
+	cmd := exec.Command("go", append(args, patterns...)...)
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatal(fmt.Errorf("%v: %w", cmd.Args, err))
+		return built{}, fmt.Errorf("%v: %w", cmd.Args, err)
 	}
-	var all []listedPackage
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listedPackage
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return all
-		} else if err != nil {
-			t.Fatal(err)
+	exports, goFiles := map[string]string{}, map[string][]string{}
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p struct {
+			ImportPath, Export string
+			GoFiles            []string
 		}
-		all = append(all, p)
+		if err := d.Decode(&p); err != nil {
+			return built{}, err
+		}
+		exports[p.ImportPath], goFiles[short(p.ImportPath)] = p.Export, p.GoFiles
 	}
+	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	return built{importer.ForCompiler(token.NewFileSet(), "gc", open), goFiles}, nil
 }
 
-func typed(t *testing.T, root, pattern string) []typedPackage {
+// check returns the files with their types, of a package of this module without those for other machines.
+func (b built) check(t *testing.T, path string, files []file) code {
 	t.Helper()
-	imports := exports(t, root, pattern)
-	var all []typedPackage
-	for _, p := range listed(t, root, []string{pattern}) {
-		set := token.NewFileSet()
-		var files []*ast.File
-		for _, name := range p.GoFiles {
-			file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, file)
-		}
-		all = append(all, checked(t, set, p.ImportPath, files, imports))
+	if names, ok := b.goFiles[path]; ok {
+		files = slices.DeleteFunc(slices.Clone(files), func(f file) bool { return !slices.Contains(names, f.name) })
 	}
-	return all
-}
-
-func checked(t *testing.T, set *token.FileSet, path string, files []*ast.File, imports types.Importer) typedPackage {
-	t.Helper()
-	p := typedPackage{set, files, types.Info{
+	c := byNames(files)
+	c.types = &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{},
-	}}
-	if _, err := (&types.Config{Importer: imports}).Check(path, set, files, &p.info); err != nil {
+	}
+	if _, err := (&types.Config{Importer: b.imports}).Check(module+"/"+path, c.set, c.files, c.types); err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return c
 }
