@@ -147,7 +147,7 @@ site-check: ## test the site: its links, and in Chromium its search, widths, col
 	go test ./tools/site ./tools/reference ./docs
 
 check: ## what a change must pass, as CI runs it: lanes of .ci/check beside one another, with a table at the end
-	@.ci/lanes <.ci/check
+	@env -u MAKEFLAGS -u MAKELEVEL .ci/lanes <.ci/check
 
 fmt: ## fail when gofmt would change a file
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "run gofmt -w on:" >&2; echo "$$files" >&2; exit 1; }

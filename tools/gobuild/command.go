@@ -39,7 +39,10 @@ func (c Command) Run(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("interrupted: %w", context.Cause(ctx))
 	}
 	if err != nil {
-		return "", fmt.Errorf("go %s%s: %w\n%s", args[0], in(c.Folder), err, explain(stderr.said))
+		if advice, line, known := explain(stderr.said); known {
+			return "", fmt.Errorf("%s\n%s", advice, line)
+		}
+		return "", fmt.Errorf("go %s%s: %w\n%s", args[0], in(c.Folder), err, tail(stderr.said))
 	}
 	return stdout.String(), nil
 }
@@ -88,26 +91,28 @@ func (w *lineWriter) take(line string) {
 	}
 }
 
-// explain returns what the go command said, shortened: the advice and one line for errors that are not about the
-// program, which it repeats for each file that is concerned, else its last 20 lines.
-func explain(said []string) string {
+// explain returns the advice and one line for an error that is not about the program: the go command repeats it for each
+// file that is concerned.
+func explain(said []string) (advice, line string, known bool) {
 	for _, trouble := range troubles() {
 		for _, line := range said {
 			if strings.Contains(line, trouble.says) {
-				return strings.TrimSpace(line) + "\n" + trouble.advice
+				return trouble.advice, strings.TrimSpace(line), true
 			}
 		}
 	}
-	return strings.Join(said[max(0, len(said)-20):], "\n")
+	return "", "", false
 }
+
+func tail(said []string) string { return strings.Join(said[max(0, len(said)-20):], "\n") }
 
 // trouble is an error of the go command that is not about the program.
 type trouble struct{ says, advice string }
 
 func troubles() []trouble {
-	const proxy = "let GOPROXY name one that this machine reaches"
+	const proxy = "set GOPROXY to one that this machine reaches"
 	return []trouble{
-		{"no space left on device", "no space is left: make room, or let GOCACHE, GOMODCACHE and TMPDIR be folders that have it"},
+		{"no space left on device", "no space is left: make room, or set GOCACHE, GOMODCACHE and TMPDIR to folders that have it"},
 		{"dial tcp", "the proxy of Go modules does not answer: is there a network? " + proxy},
 		{"verifying ", "the checksum of a module could not be verified: see go help module-auth"},
 		{": reading http", "the proxy of Go modules does not serve that: " + proxy},
