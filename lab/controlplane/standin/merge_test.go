@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func config(name, ignition string, arguments ...string) machineconfigv1.MachineConfig {
+func machineConfig(name, ignition string, arguments ...string) machineconfigv1.MachineConfig {
 	return machineconfigv1.MachineConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: machineconfigv1.MachineConfigSpec{
@@ -20,8 +20,8 @@ func config(name, ignition string, arguments ...string) machineconfigv1.MachineC
 
 func TestMerge(t *testing.T) {
 	pool := &machineconfigv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}
-	first := config("00-first", `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/b","mode":1},{"path":"/a","mode":1}]}}`, "quiet")
-	last := config("99-last", `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/b","mode":2}]},"systemd":{"units":[{"name":"x"}]}}`, "iommu=pt")
+	first := machineConfig("00-first", `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/b","mode":1},{"path":"/a","mode":1}]}}`, "quiet")
+	last := machineConfig("99-last", `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/b","mode":2}]},"systemd":{"units":[{"name":"x"}]}}`, "iommu=pt")
 	rendered, sources, err := merge(pool, []machineconfigv1.MachineConfig{last, first})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestMerge(t *testing.T) {
 	if same.Name != rendered.Name || other.Name == rendered.Name {
 		t.Errorf("the names are %s, %s and %s", rendered.Name, same.Name, other.Name)
 	}
-	if _, _, err := merge(pool, []machineconfigv1.MachineConfig{config("50-broken", "{")}); err == nil {
+	if _, _, err := merge(pool, []machineconfigv1.MachineConfig{machineConfig("50-broken", "{")}); err == nil {
 		t.Error("an Ignition configuration that is no JSON is no error")
 	}
 }
