@@ -111,35 +111,32 @@ func (a Attached) begin(place int64) []string {
 // settling is the time in which an API server that has just started may deny rights that it has not read yet.
 const settling = time.Minute
 
+var errUnreadable = errors.New("its output cannot be read")
+
 // follow shows the output of a rank until its command has ended. It connects again when the connection breaks.
 func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, err error) {
 	d := &records{out: s.Stdout, errs: s.Stderr, place: -1}
 	var broken time.Time // the connection, for the first time
 	cutAt := int64(-2)   // the place where the output was last cut short; -2: none
 	for {
-		problem := &kube.Capture{Limit: 4 << 10}
-		s.Command = l.script(r, followScript, append([]string{PodProgram}, l.attached.begin(d.place)...)...)
-		s.Stdout, s.Stderr = d, problem
-		code, err = l.pods.Exec(r.ctx, r.Ref(), s)
-		if err == nil && code == 0 { // follow succeeds only after the end of the command
-			err = kube.ErrCutShort
+		err = l.followOnce(r, d, s)
+		cut := errors.Is(err, kube.ErrCutShort)
+		if cut && d.place == cutAt {
+			err = fmt.Errorf("%w: %w, also when asked again", errUnreadable, err)
 		}
 		switch {
 		case d.lost != "":
 			return 0, time.Now(), podLost(d.lost)
 		case d.ended:
 			return d.code, d.at, nil
-		case r.ctx.Err() != nil || errors.As(err, new(*kube.Forbidden)) && time.Since(broken) > settling:
+		case r.ctx.Err() != nil || errors.As(err, new(*kube.Forbidden)) && time.Since(broken) > settling,
+			errors.Is(err, errUnreadable):
 			return 0, time.Now(), err
-		case errors.Is(err, kube.ErrCutShort) && d.place == cutAt:
-			return 0, time.Now(), fmt.Errorf("its output cannot be read: %w, also when asked again", err)
-		case err == nil:
-			return 0, time.Now(), fmt.Errorf("its output cannot be read: %s", problem)
 		case broken.IsZero():
 			broken = time.Now()
 			l.console.say("%s: the connection broke: %v; connecting again", r, err)
 		}
-		if d.partial = nil; errors.Is(err, kube.ErrCutShort) {
+		if d.partial = nil; cut {
 			cutAt = d.place
 		}
 		const retryInterval = 2 * time.Second
@@ -148,4 +145,20 @@ func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, er
 		case <-time.After(retryInterval):
 		}
 	}
+}
+
+// followOnce passes on the output of a rank from the place where d is, until its command has ended or the connection
+// breaks. It always returns an error: railhead-pod succeeds only after the end of the command, which is in d then.
+func (l *Launch) followOnce(r *rank, d *records, s kube.ExecOptions) error {
+	problem := &kube.Capture{Limit: 4 << 10}
+	s.Command = l.script(r, followScript, append([]string{PodProgram}, l.attached.begin(d.place)...)...)
+	s.Stdout, s.Stderr = d, problem
+	code, err := l.pods.Exec(r.ctx, r.Ref(), s)
+	switch {
+	case err != nil:
+		return err
+	case code != 0:
+		return fmt.Errorf("%w: %s", errUnreadable, problem)
+	}
+	return kube.ErrCutShort
 }

@@ -61,12 +61,7 @@ const (
 // judgeFailures finds the events that ended the run, and the one that came first. A rank that failed by itself comes
 // before the peers that report it; flushed, closed and timed-out peers are victims, wherever they stand in the log.
 func (run *sequence) judgeFailures() {
-	var moves []event.Event // from one device to another
-	for _, e := range run.log.Events {
-		if e.Kind == event.FailedOver {
-			moves = append(moves, e)
-		}
-	}
+	moves := run.failovers()
 	for _, e := range run.log.Events {
 		fatal := classOf(e) > event.Soft && !run.overcome(e) && !failedOver(e, moves) && !run.didWithoutTopology(e)
 		switch {
@@ -96,6 +91,17 @@ func (run *sequence) judgeFailures() {
 	e := run.failures[best]
 	run.failures = append([]event.Event{e}, slices.Delete(run.failures, best, best+1)...)
 	run.first = &run.failures[0]
+}
+
+// failovers returns the moves of connections from one device to another.
+func (run *sequence) failovers() []event.Event {
+	var moves []event.Event
+	for _, e := range run.log.Events {
+		if e.Kind == event.FailedOver {
+			moves = append(moves, e)
+		}
+	}
+	return moves
 }
 
 // failedOver reports that one of the moves is that of the connections of a completion's device.

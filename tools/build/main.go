@@ -17,8 +17,6 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	var p gobuild.Program
 	flag.StringVar(&p.Folder, "C", "", "folder of the module")
 	flag.StringVar(&p.Output, "o", "", "file to write")
@@ -29,14 +27,18 @@ func main() {
 		os.Exit(2)
 	}
 	p.Name, p.Package = filepath.Base(p.Output), flag.Arg(0)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	err := run(ctx, p, *download)
-	if err == nil {
+	interrupted := ctx.Err() != nil
+	stop()
+	switch {
+	case err == nil:
 		return
-	}
-	fmt.Fprintln(os.Stderr, err)
-	if ctx.Err() != nil {
+	case interrupted:
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(130)
 	}
+	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
 

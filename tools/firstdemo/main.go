@@ -1,5 +1,5 @@
-// Firstdemo measures how long somebody who has just cloned the repository waits for make demo: of two commits, each in a
-// clone with empty caches of its own, once with empty caches and once more. It needs a quiet machine and half an hour.
+// Firstdemo measures how long make demo of two commits takes: each in a clone with caches of its own, once while they are
+// empty and once more. It needs a quiet machine and half an hour.
 //
 //	go run ./tools/firstdemo OLD NEW
 package main
@@ -103,8 +103,8 @@ func demo(ctx context.Context, clone, file string) (figures, error) {
 	defer log.Close()
 	cmd := exec.CommandContext(ctx, "make", "demo")
 	cmd.Dir = clone
-	cmd.Env = append(os.Environ(), "GOCACHE="+clone+".build", "GOMODCACHE="+clone+".modules", "XDG_CACHE_HOME="+clone+".cache",
-		"GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=",
+		"GOCACHE="+clone+".build", "GOMODCACHE="+clone+".modules", "XDG_CACHE_HOME="+clone+".cache")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // by its session all of its processes are known
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	read, write := io.Pipe()

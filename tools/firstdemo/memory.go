@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// watchMemory looks twice a second how much memory the processes of a session have, until the function that it returns is
-// called, which returns the most.
+// watchMemory reads twice a second how much memory the processes of a session have, until most is called, which returns
+// the highest value.
 func watchMemory(session int) (most func() int64) {
 	stop, result := make(chan struct{}), make(chan int64)
 	go func() {

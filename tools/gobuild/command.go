@@ -91,8 +91,8 @@ func (w *lineWriter) take(line string) {
 	}
 }
 
-// explain returns the advice and one line for an error that is not about the program: the go command repeats it for each
-// file that is concerned.
+// explain returns the advice and one line for an error that is not about the program. The go command repeats such an
+// error for each file.
 func explain(said []string) (advice, line string, known bool) {
 	for _, trouble := range troubles() {
 		for _, line := range said {
@@ -112,7 +112,10 @@ type trouble struct{ says, advice string }
 func troubles() []trouble {
 	const proxy = "set GOPROXY to one that this machine reaches"
 	return []trouble{
-		{"no space left on device", "no space is left: make room, or set GOCACHE, GOMODCACHE and TMPDIR to folders that have it"},
+		{
+			"no space left on device",
+			"no space is left: make room, or set GOCACHE, GOMODCACHE and TMPDIR to folders that have it",
+		},
 		{"dial tcp", "the proxy of Go modules does not answer: is there a network? " + proxy},
 		{"verifying ", "the checksum of a module could not be verified: see go help module-auth"},
 		{": reading http", "the proxy of Go modules does not serve that: " + proxy},

@@ -103,7 +103,7 @@ func TestProgress(t *testing.T) {
 		p := newProgress("tiny", func(line string) { lines = append(lines, line) })
 		step := func(do func()) {
 			do()
-			time.Sleep(Every)
+			<-time.After(Every)
 			synctest.Wait()
 		}
 		step(func() {})

@@ -14,8 +14,8 @@ import (
 // streams open for ever.
 const outliveTime = time.Second
 
-// start starts a command and passes on its output. wait returns when the command has ended and all that it wrote has been
-// passed on, however long that takes.
+// start starts a command and passes on its output. wait returns when the command has ended and all that it wrote has
+// been passed on, however long that takes.
 func start(cmd *exec.Cmd, stdout, stderr io.Writer) (wait func() error, err error) {
 	var pipes []*os.File
 	var copies sync.WaitGroup
