@@ -1,8 +1,7 @@
-// Package controllers is a kube-controller-manager with few controllers, each Kubernetes' own: those of namespaces, service
-// accounts, nodes, ReplicaSets, Deployments, StatefulSets, Jobs, EndpointSlices, and the garbage collector.
+// Package controllers is a kube-controller-manager with ten of Kubernetes' own controllers.
 //
-// It takes the flags of the real one and obeys --kubeconfig, --root-ca-file, --kube-api-qps and --kube-api-burst. It elects
-// no leader, serves nothing, and each controller acts as its own service account.
+// It accepts the flags of the real one and uses --kubeconfig, --root-ca-file, --kube-api-qps and --kube-api-burst. It
+// elects no leader and serves nothing. Each controller acts as its own service account.
 package controllers
 
 import (

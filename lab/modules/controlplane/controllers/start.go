@@ -70,8 +70,9 @@ func (m manager) nodes(ctx context.Context) (loop, error) {
 		return nil, err
 	}
 	core := m.informers.Core().V1()
-	c, err := nodelifecycle.NewNodeLifecycleController(ctx, m.informers.Coordination().V1().Leases(), core.Pods(), core.Nodes(),
-		m.informers.Apps().V1().DaemonSets(), client, 5*time.Second, time.Minute, 50*time.Second, 0.1, 0.01, 50, 0.55)
+	c, err := nodelifecycle.NewNodeLifecycleController(ctx, m.informers.Coordination().V1().Leases(),
+		core.Pods(), core.Nodes(), m.informers.Apps().V1().DaemonSets(), client,
+		5*time.Second, time.Minute, 50*time.Second, 0.1, 0.01, 50, 0.55)
 	return c.Run, err
 }
 
@@ -80,8 +81,8 @@ func (m manager) replicaSets(ctx context.Context) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := replicaset.NewReplicaSetController(ctx, m.informers.Apps().V1().ReplicaSets(), m.informers.Core().V1().Pods(), client,
-		replicaset.BurstReplicas)
+	c := replicaset.NewReplicaSetController(ctx, m.informers.Apps().V1().ReplicaSets(), m.informers.Core().V1().Pods(),
+		client, replicaset.BurstReplicas)
 	return func(ctx context.Context) { c.Run(ctx, workers) }, nil
 }
 
@@ -91,7 +92,8 @@ func (m manager) deployments(ctx context.Context) (loop, error) {
 		return nil, err
 	}
 	apps := m.informers.Apps().V1()
-	c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), m.informers.Core().V1().Pods(), client)
+	c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(),
+		m.informers.Core().V1().Pods(), client)
 	return func(ctx context.Context) { c.Run(ctx, workers) }, err
 }
 
@@ -122,8 +124,8 @@ func (m manager) endpointSlices(ctx context.Context) (loop, error) {
 	}
 	core := m.informers.Core().V1()
 	const most = 100 // endpoints in a slice
-	c := endpointslice.NewController(ctx, core.Pods(), core.Services(), core.Nodes(), m.informers.Discovery().V1().EndpointSlices(),
-		most, client, 0)
+	c := endpointslice.NewController(ctx, core.Pods(), core.Services(), core.Nodes(),
+		m.informers.Discovery().V1().EndpointSlices(), most, client, 0)
 	return func(ctx context.Context) { c.Run(ctx, workers) }, nil
 }
 

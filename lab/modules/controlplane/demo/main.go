@@ -1,5 +1,5 @@
-// Control-plane-demo has the programs of a control plane with the controllers that a demo needs: the others would take a fifth
-// of the time that the first build takes.
+// Control-plane has the programs of a control plane, with only the controllers that a demo needs. The others take a
+// fifth of the first build.
 package main
 
 import (

@@ -19,7 +19,8 @@ import (
 	"github.com/railhead/railhead/lab/modules/controlplane/kwok"
 )
 
-// Main runs the program that this process is called and returns its exit code. controllerManager is kube-controller-manager.
+// Main runs the program by whose name this process was started, and returns its exit code. controllerManager runs
+// kube-controller-manager.
 func Main(controllerManager func() int) int {
 	name := filepath.Base(os.Args[0])
 	switch name {
