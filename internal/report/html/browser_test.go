@@ -14,6 +14,8 @@ import (
 	"github.com/railhead/railhead/tools/chromium"
 )
 
+func TestMain(m *testing.M) { os.Exit(chromium.Main(m)) }
+
 // TestBrowser opens the pages from files, like mail attachments.
 func TestBrowser(t *testing.T) {
 	b := chromium.New(t)
