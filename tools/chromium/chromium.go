@@ -13,22 +13,40 @@ import (
 	"time"
 )
 
-// Browser is a headless browser, controlled by the DevTools protocol over a pipe.
+// Browser is a page of a headless browser, controlled by the DevTools protocol over a pipe.
 type Browser struct {
 	T     testing.TB
 	Asked []string // URLs that the page requested
 	Said  []string // errors and warnings on the console, and violations of the policy
 
-	to   io.Writer
-	from *bufio.Reader
-	last int
-	page string // session
+	cmd    *exec.Cmd
+	folder string
+	to     io.WriteCloser
+	from   *bufio.Reader
+	last   int
+	page   string // session
 
 	patience *time.Timer // kills the browser
 }
 
 // hang is a time that only a browser takes that hangs.
 const hang = 5 * time.Minute
+
+// shared is the browser of this test binary: to start one costs as much as ten pages.
+var shared struct {
+	allowed bool
+	running *Browser
+}
+
+// Main runs the tests of a package, and ends the browser that they share. They must not run in parallel.
+func Main(m *testing.M) int {
+	shared.allowed = true
+	code := m.Run()
+	if shared.running != nil {
+		shared.running.close()
+	}
+	return code
+}
 
 type event struct {
 	ID        int
@@ -39,46 +57,35 @@ type event struct {
 	Error     *struct{ Message string }
 }
 
-// New starts a browser. It skips the test if none is installed.
+// New returns the browser, with an empty page. TestMain must call Main. It skips the test if none is installed.
 func New(t testing.TB) *Browser {
 	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if at, err := exec.LookPath(name); err == nil {
-			program = at
-			break
-		}
+	if !shared.allowed {
+		t.Fatal("TestMain does not call chromium.Main")
 	}
-	if program == "" {
-		t.Skip("Chromium is not installed: apt-get install chromium")
+	if shared.running == nil {
+		shared.running = start(t)
 	}
-	toBrowser, toUs := pipe(t), pipe(t)
-	cmd := exec.Command(
-		program,
-		"--headless=new",
-		"--no-sandbox",
-		"--disable-gpu",
-		"--remote-debugging-pipe",
-		"--user-data-dir="+t.TempDir(),
-		"--no-first-run",
-		"--disable-background-networking",
-		"--hide-scrollbars",
-		"--disable-dev-shm-usage",
-		"about:blank",
-	)
-	cmd.ExtraFiles = []*os.File{toBrowser[0], toUs[1]} // 3 and 4
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	b := &Browser{T: t, to: toBrowser[1], from: bufio.NewReaderSize(toUs[0], 1<<20)}
-	b.patience = time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
+	b := shared.running
+	b.T = t
+	b.patience.Reset(hang)
 	t.Cleanup(func() {
-		defer b.patience.Stop()
-		b.call("", "Browser.close", nil, nil)
-		_ = cmd.Wait() // of a browser that was asked to go
+		b.patience.Stop()
+		if t.Failed() { // perhaps because of the browser
+			shared.running = nil
+			b.close()
+		}
 	})
-	_ = toBrowser[0].Close()
-	_ = toUs[1].Close()
+	if b.page == "" {
+		b.openPage()
+	}
+	b.do("Emulation.clearDeviceMetricsOverride", nil)
+	b.do("Emulation.setEmulatedMedia", nil)
+	b.Open("about:blank")
+	return b
+}
+
+func (b *Browser) openPage() {
 	var target struct{ TargetID, SessionID string }
 	b.call("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	b.call("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
@@ -86,16 +93,70 @@ func New(t testing.TB) *Browser {
 	for _, domain := range []string{"Page", "Network", "Runtime", "Log"} {
 		b.do(domain+".enable", nil)
 	}
-	return b
 }
 
-func pipe(t testing.TB) [2]*os.File {
+// programs are browsers, the quickest first: the shell has no windows, nor what only these need.
+var programs = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"}
+
+func start(t testing.TB) *Browser {
+	t.Helper()
+	program := ""
+	for _, name := range programs {
+		if at, err := exec.LookPath(name); err == nil {
+			program = at
+			break
+		}
+	}
+	if program == "" {
+		t.Skip("Chromium is not installed: apt-get install chromium-headless-shell")
+	}
+	folder, err := os.MkdirTemp("", "chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromUs, to := pipe(t)
+	from, toUs := pipe(t)
+	cmd := exec.Command(
+		program,
+		"--headless=new",
+		"--no-sandbox",
+		"--disable-gpu",
+		"--remote-debugging-pipe",
+		"--user-data-dir="+folder,
+		"--no-first-run",
+		"--disable-background-networking",
+		"--hide-scrollbars",
+		"--disable-dev-shm-usage",
+		"--no-startup-window",
+	)
+	cmd.ExtraFiles = []*os.File{fromUs, toUs} // 3 and 4
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = fromUs.Close()
+	_ = toUs.Close()
+	return &Browser{
+		cmd: cmd, folder: folder, to: to, from: bufio.NewReaderSize(from, 1<<20),
+		patience: time.AfterFunc(hang, func() { _ = cmd.Process.Kill() }),
+	}
+}
+
+// close ends the browser, which exits when nobody can talk to it any more.
+func (b *Browser) close() {
+	_ = b.to.Close()
+	patience := time.AfterFunc(10*time.Second, func() { _ = b.cmd.Process.Kill() })
+	_ = b.cmd.Wait()
+	patience.Stop()
+	_ = os.RemoveAll(b.folder)
+}
+
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
-	return [2]*os.File{r, w}
+	return r, w
 }
 
 func (b *Browser) do(method string, params map[string]any) { b.call(b.page, method, params, nil) }

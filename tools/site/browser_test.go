@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,6 +23,8 @@ var shown = []string{
 	"reference/railhead/deploy.html",
 	"reference/railhead-pod/index.html",
 }
+
+func TestMain(m *testing.M) { os.Exit(chromium.Main(m)) }
 
 // TestBrowser reads the site from files: in the light and in the dark, in a wide window and on a phone.
 func TestBrowser(t *testing.T) {

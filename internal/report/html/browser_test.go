@@ -15,6 +15,8 @@ import (
 	"github.com/railhead/railhead/tools/chromium"
 )
 
+func TestMain(m *testing.M) { os.Exit(chromium.Main(m)) }
+
 // TestBrowser opens the pages from files, like mail attachments.
 func TestBrowser(t *testing.T) {
 	b := chromium.New(t)
@@ -22,12 +24,14 @@ func TestBrowser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b.T = t
 			file := written(t, name, p)
-			for _, scheme := range []string{"light", "dark"} {
-				b.Look(1280, 900, "screen", scheme)
-				open(b, "file://"+file)
-				quietly(t, b, file)
-				shoot(b, name+"-"+scheme)
-			}
+			b.Look(1280, 900, "screen", "dark")
+			open(b, "file://"+file)
+			shoot(b, name+"-dark")
+			b.Look(1280, 900, "screen", "light")
+			const light = `(chart) => [theme().ink, theme().muted].some((colour) => chart.outerHTML.includes(colour))`
+			b.WaitFor(`[...document.querySelectorAll(".chart svg")].every(` + light + `)`)
+			shoot(b, name+"-light")
+			quietly(t, b, file)
 			const empty = `.filter((chart) => !chart.querySelector("svg, canvas")).length`
 			if left := b.Eval(`[...document.querySelectorAll(".chart")]` + empty); left != "0" {
 				t.Errorf("%s charts are not drawn", left)
