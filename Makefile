@@ -1,6 +1,6 @@
 # Every target needs Go, make and a proxy of Go modules. Beyond that: race needs a C compiler, pictures needs Chromium, test-lab
 # downloads Debian packages, vulncheck reads vuln.go.dev. Tests of pages use Chromium, release-check uses man, dpkg, rpm and ruby;
-# without them those tests are skipped and say so. .ci/run installs them.
+# without them those tests are skipped and say so. .ci/run installs the browser.
 
 # One setting for all builds and tests, so that they share what is compiled.
 export CGO_ENABLED = 0
