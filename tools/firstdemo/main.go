@@ -1,5 +1,5 @@
-// Firstdemo measures how long make demo of two commits takes: each in a clone with caches of its own, once while they are
-// empty and once more. It needs a quiet machine and half an hour.
+// Firstdemo measures how long make demo of two commits takes: each in a clone with caches of its own, once while they
+// are empty and once more. It needs a quiet machine and half an hour.
 //
 //	go run ./tools/firstdemo OLD NEW
 package main
