@@ -134,10 +134,9 @@ func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, er
 			l.console.say("%s: the connection broke: %v; connecting again", r, err)
 		}
 		d.partial = nil
-		const retryInterval = 2 * time.Second
 		select {
 		case <-r.ctx.Done():
-		case <-time.After(retryInterval):
+		case <-time.After(l.Patience.retry):
 		}
 	}
 }

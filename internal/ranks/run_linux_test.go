@@ -181,7 +181,7 @@ func TestLaunchInterrupt(t *testing.T) {
 	for runtime, crun := range map[string]bool{"runc": false, "crun": true} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
-			tr := newTrial(t, 2, `setsid sh -c 'trap "echo worker interrupted" INT; while :; do sleep 0.05; done' &
+			tr := newTrial(t, 2, `setsid sh -c 'trap "echo worker interrupted" INT; sleep 600' &
 sh -c 'trap "echo saved; exit 0" INT; echo started; while :; do sleep 0.05; done'; echo "after"; exit 4`)
 			tr.local.Crun = crun
 			tr.out.When = map[string]func(){"[0] started": tr.stop}
@@ -202,8 +202,7 @@ sh -c 'trap "echo saved; exit 0" INT; echo started; while :; do sleep 0.05; done
 // TestLaunchStubborn ends what does not want to end, and what has left for a session of its own.
 func TestLaunchStubborn(t *testing.T) {
 	t.Parallel()
-	tr := newTrial(t, 2, `trap "" INT TERM; setsid sh -c 'trap "" INT TERM; sleep 600' & echo started; while :; do `+
-		`sleep 0.05; done`)
+	tr := newTrial(t, 2, `trap "" INT TERM; setsid sh -c 'trap "" INT TERM; sleep 600' & echo started; sleep 600`)
 	tr.Patience.grace = 300 * time.Millisecond
 	tr.out.When = map[string]func(){"[0] started": tr.stop}
 	if code := tr.run(t); code != exit.Interrupted {
@@ -530,8 +529,7 @@ func TestScriptsInOtherShells(t *testing.T) {
 			if err != nil {
 				t.Skip("not on this machine")
 			}
-			tr := newTrial(t, 2, `echo "$A"; cat train.sh; trap "" INT TERM; setsid sleep 600 & while :; do sleep `+
-				`0.05; done`)
+			tr := newTrial(t, 2, `echo "$A"; cat train.sh; trap "" INT TERM; setsid sleep 600 & sleep 600`)
 			tr.local.Shell = append([]string{path}, shell[1:]...)
 			tr.Env = []string{"A=b c"}
 			if tr.Files, err = OpenFiles([]string{file}); err != nil {

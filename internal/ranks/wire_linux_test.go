@@ -36,7 +36,7 @@ sed "s/4242/$(cat "$dir"/shm/railhead-*.pid)/g" "$dir/snapshot.json"
 // TestLaunchReadsTheKernel: without a line of NCCL, the queue pairs of the command prove the network.
 func TestLaunchReadsTheKernel(t *testing.T) {
 	t.Parallel()
-	tr := newTrial(t, 2, `while [ ! -e "$TMPDIR/../third" ]; do sleep 0.02; done`)
+	tr := newTrial(t, 2, `mkfifo "$TMPDIR/../third"; cat "$TMPDIR/../third"`)
 	tr.FirstReading = 50 * time.Millisecond
 	for i, s := range []host.Snapshot{moving(17, 42, 4242, 9000), moving(42, 17, 4242, 9000)} {
 		dir := tr.local.Pods[fmt.Sprintf("h-kim-%d", i)].Dir
