@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -263,7 +262,15 @@ func TestSnapshotCannotBeRead(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := (snapshotter{
-		exec: says(string(bytes.Repeat([]byte("x"), 33<<20))),
+		exec: func(_ context.Context, _ PodRef, o ExecOptions) (int, error) {
+			part := make([]byte, 1<<20)
+			for range 33 {
+				if _, err := o.Stdout.Write(part); err != nil {
+					return 0, err
+				}
+			}
+			return 0, nil
+		},
 	}).snapshotOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
 		t.Errorf("%v", err)
 	}

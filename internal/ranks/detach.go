@@ -139,10 +139,9 @@ func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, er
 		if d.partial = nil; cut {
 			cutAt = d.place
 		}
-		const retryInterval = 2 * time.Second
 		select {
 		case <-r.ctx.Done():
-		case <-time.After(retryInterval):
+		case <-time.After(l.Patience.retry):
 		}
 	}
 }

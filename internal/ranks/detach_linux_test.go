@@ -77,7 +77,7 @@ var everything = Attached{Tail: -1}
 
 func TestDetachedRun(t *testing.T) {
 	t.Parallel()
-	tr := detached(t, 2, `echo "rank $NODE_RANK"; echo "aside" >&2; while [ ! -e go ]; do sleep 0.02; done
+	tr := detached(t, 2, `echo "rank $NODE_RANK"; echo "aside" >&2; mkfifo go; read -r _ < go
 printf "a\rb"; echo "$NODE_RANK ends" >&2
 echo "gpu-0:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA" > "$NCCL_DEBUG_FILE"; exit 3`)
 	view := tr.attached(t, tr.local, everything)

@@ -44,6 +44,7 @@ func newTrial(t *testing.T, n int, script string) *trial {
 		kill:      hang,
 		lossDelay: 200 * time.Millisecond,
 		status:    500 * time.Millisecond,
+		retry:     100 * time.Millisecond,
 	}
 	tr.FirstReading = 0
 	t.Cleanup(stop)

@@ -26,12 +26,14 @@ type patience struct {
 	kill      time.Duration // after SIGTERM or SIGKILL
 	lossDelay time.Duration // streams may outlive their pod: the kubelet closes them when the container has exited
 	status    time.Duration // the status of a pod may arrive after its streams broke
+	retry     time.Duration // between connections to a run that goes on
 }
 
 // NewPatience returns the usual waiting times, with the time that ranks get to exit after a signal.
 func NewPatience(grace time.Duration) patience {
 	const usual = 10 * time.Second
-	return patience{grace: grace, peer: usual, kill: usual, lossDelay: usual, status: 3 * time.Second}
+	return patience{grace: grace, peer: usual, kill: usual, lossDelay: usual, status: 3 * time.Second,
+		retry: 2 * time.Second}
 }
 
 func (p patience) afterInterrupt() []stage {
