@@ -75,7 +75,7 @@ licenses: ## refuse a module of the programs whose licence is not in the list of
 push: ## upload the image of release VERSION in dist to a registry: IMAGE=registry.example/railhead
 	go run -C tools/release . push --archive '$(DIST)/railhead_$(VERSION:v%=%)_image.tar' --to '$(IMAGE):$(VERSION)'
 
-test: test-local ## vet and test everything, also on a real control plane, which is built once (about 10 minutes) and then kept
+test: test-local ## vet and test everything, also on a real control plane, which is built once (minutes) and then kept
 	cd lab && go vet ./... && go test -timeout 40m ./...
 
 test-local: ## vet and test what needs no control plane
