@@ -83,8 +83,8 @@ func controlPlaneRecipes() map[Program]recipe {
 	return all
 }
 
-// InDemo names the program of Kubernetes that has only the controllers that a demo needs: the others take a fifth of the
-// time of a first build.
+// InDemo names a program of the control plane that has only the controllers that a demo needs. The others take a fifth
+// of a first build.
 func InDemo(p Program) Program { return "demo/" + p }
 
 // ldflags returns what the linker stamps into a program of this version.

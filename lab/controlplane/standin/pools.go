@@ -97,7 +97,9 @@ func (c *MachineConfigController) render(ctx context.Context, pool *machineconfi
 }
 
 // nodes returns the nodes of the pool, the oldest first, as the real controller takes them.
-func (c *MachineConfigController) nodes(ctx context.Context, of *machineconfigv1.MachineConfigPool) ([]corev1.Node, error) {
+func (c *MachineConfigController) nodes(
+	ctx context.Context, of *machineconfigv1.MachineConfigPool,
+) ([]corev1.Node, error) {
 	var all corev1.NodeList
 	var pools machineconfigv1.MachineConfigPoolList
 	if err := errors.Join(c.client.List(ctx, &all), c.client.List(ctx, &pools)); err != nil {
