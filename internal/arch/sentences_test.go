@@ -216,7 +216,7 @@ func suspects(packages []pkg) []pkg {
 	})
 }
 
-// built is what the go command says of packages that it compiled for this machine, and of all that they import.
+// built lists the packages that the go command compiled for this machine, with all that they import.
 type built struct {
 	imports types.Importer
 	goFiles map[string][]string // by the path of the package

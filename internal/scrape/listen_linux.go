@@ -13,7 +13,7 @@ const (
 	exhausted = time.Second // pause when there are too many open files
 )
 
-// limits are those of a client. Clients are served one after the other.
+// limits bound how long one client may take. Clients are served one after the other.
 type limits struct {
 	stall    time.Duration // without a byte
 	patience time.Duration // for the whole request

@@ -11,9 +11,9 @@ var (
 	frame = regexp.MustCompile(`^(.*?)  File "[^"]*", line \d+, in `)
 	// code is a line of a program that stands in a log without the line of its place.
 	code = regexp.MustCompile(`^ {4}(?:return |raise |[\w.]+\(|[\w, ]+ = )|^ {2}@\w`)
-	// aside is what a person wrote around a message.
+	// aside matches text that a person wrote around a message.
 	aside = regexp.MustCompile(`^[A-Z]\) .*? +-> |\s+\(all [^)]*\)$`)
-	// remark is what a person wrote behind a line.
+	// remark matches text that a person wrote after a line.
 	remark = regexp.MustCompile(`\s+# .*$`)
 	// prompt is a command line of a person; its variables count.
 	prompt   = regexp.MustCompile(`^[\w.-]+@[^#$]*[#$] `)

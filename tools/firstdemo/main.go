@@ -30,10 +30,10 @@ func main() {
 	}
 }
 
-// pair is what was measured of the two runs in a clone.
+// pair holds the figures of the two runs in a clone.
 type pair struct{ first, second figures }
 
-// figures are what was measured of a run.
+// figures are the measurements of one run.
 type figures struct {
 	whole   time.Duration
 	pod     time.Duration // until the part of railhead-pod has been shown

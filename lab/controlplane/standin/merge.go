@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ignition is what MachineConfigController merges of an Ignition configuration (specification 3.4).
+// ignition holds the parts of an Ignition configuration (specification 3.4) that MachineConfigController merges.
 type ignition struct {
 	Ignition struct {
 		Version string `json:"version"`

@@ -58,7 +58,7 @@ func Main() int {
 	return 0
 }
 
-// manager is what the controllers share.
+// manager starts the controllers, which share its informers.
 type manager struct {
 	informers informers.SharedInformerFactory
 	clients   clientbuilder.ControllerClientBuilder
