@@ -9,7 +9,7 @@ import (
 // edges are the packages with side effects.
 var edges = []string{
 	"internal/launch", "internal/kube", "internal/bundle", "internal/cli", "internal/podcli", "cmd/*",
-	"internal/ranks", "internal/ranks/rankstest", "internal/logsource", "internal/examine", "internal/apply",
+	"internal/ranks", "internal/logsource", "internal/examine", "internal/apply",
 	"internal/measure", "internal/pages", "internal/webhook", "internal/scrape",
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/tools/process"
 )
 
 // Pods are pods whose commands are processes of this machine, with real shells and signals. Each pod has its own
@@ -105,7 +106,7 @@ func (l *Pods) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (i
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !l.Crun}
 	cmd.Stdin = o.Stdin
-	wait, err := start(cmd, o.Stdout, o.Stderr)
+	wait, err := process.Start(cmd, o.Stdout, o.Stderr)
 	if err != nil {
 		return 0, err
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/pki"
+	"github.com/railhead/railhead/tools/process"
 )
 
 // Container names a container.
@@ -170,7 +171,7 @@ func run(cmd *exec.Cmd, in io.Reader, out, errs io.Writer) error {
 			return err
 		}
 	}
-	wait, err := start(cmd, out, errs)
+	wait, err := process.Start(cmd, out, errs)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-package rankstest
+// Package process starts commands as container runtimes do, for stand-ins of kubelets.
+package process
 
 import (
 	"errors"
@@ -14,9 +15,9 @@ import (
 // streams open for ever.
 const outliveTime = time.Second
 
-// start starts a command and passes on its output. wait returns when the command has ended and all that it wrote has
-// been passed on, however long that takes.
-func start(cmd *exec.Cmd, stdout, stderr io.Writer) (wait func() error, err error) {
+// Start starts a command and passes on its output; a nil writer gets none. wait returns what cmd.Wait does, when the
+// command has ended and all that it wrote has been passed on, however long that takes.
+func Start(cmd *exec.Cmd, stdout, stderr io.Writer) (wait func() error, err error) {
 	var pipes []*os.File
 	var copies sync.WaitGroup
 	for stream, to := range map[*io.Writer]io.Writer{&cmd.Stdout: stdout, &cmd.Stderr: stderr} {

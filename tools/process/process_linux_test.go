@@ -1,4 +1,4 @@
-package rankstest
+package process
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func TestStart(t *testing.T) {
 			t.Parallel()
 			var out slowly
 			var left bytes.Buffer
-			wait, err := start(exec.Command("sh", "-c", script), &out, &left)
+			wait, err := Start(exec.Command("sh", "-c", script), &out, &left)
 			if err != nil {
 				t.Fatal(err)
 			}
