@@ -101,10 +101,12 @@ func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		p := newProgress("tiny", func(line string) { lines = append(lines, line) })
+		wait := first
 		step := func(do func()) {
 			do()
-			<-time.After(Every)
+			<-time.After(wait)
 			synctest.Wait()
+			wait = Every
 		}
 		step(func() {})
 		step(func() { p.downloads("go: downloading example.invalid/x v1.0.0") })
@@ -116,10 +118,10 @@ func TestProgress(t *testing.T) {
 		})
 		p.stop()
 		if diff := cmp.Diff([]string{
-			"building tiny: finding its packages, 10s",
-			"building tiny: 1 modules downloaded, 20s",
-			"building tiny: 0 of at most 2 packages, 30s",
-			"building tiny: 1 of at most 2 packages, at example.invalid/x, 40s",
+			"building tiny: finding its packages, 3s",
+			"building tiny: 1 modules downloaded, 13s",
+			"building tiny: 0 of at most 2 packages, 23s",
+			"building tiny: 1 of at most 2 packages, at example.invalid/x, 33s",
 		}, lines); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -10,6 +10,9 @@ import (
 // downloading is how the go command begins a line about a module that it downloads.
 const downloading = "go: downloading "
 
+// first is the time until the first line of progress. It is short: the caller may have been silent for a while.
+const first = 3 * time.Second
+
 // progress counts what the go command has done and says so from time to time.
 type progress struct {
 	name  string
@@ -28,11 +31,12 @@ type progress struct {
 func newProgress(name string, say func(string)) *progress {
 	p := &progress{name: name, say: say, start: time.Now(), done: make(chan struct{})}
 	p.ended.Go(func() {
-		ticks := time.NewTicker(Every)
-		defer ticks.Stop()
+		next := time.NewTimer(first)
+		defer next.Stop()
 		for {
 			select {
-			case <-ticks.C:
+			case <-next.C:
+				next.Reset(Every)
 				p.say(p.line(time.Since(p.start)))
 			case <-p.done:
 				return

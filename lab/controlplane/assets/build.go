@@ -125,12 +125,8 @@ func (b builder) compileInto(ctx context.Context, name string, r recipe, path st
 	name = strings.TrimSpace(name + " " + version)
 	b.progress(fmt.Sprintf("building %s (about %s the first time)", name, roughly(r.first)))
 	start := time.Now()
-	program := gobuild.Program{
-		Name: name, Folder: module, Package: r.pkg, Output: path, LDFlags: r.ldflags(version),
-	}
-	if r.tags != "" {
-		program.Flags = []string{"-tags", r.tags}
-	}
+	program := r.program(module, version)
+	program.Name, program.Output = name, path
 	if err := program.Build(ctx, b.progress); err != nil {
 		return err
 	}

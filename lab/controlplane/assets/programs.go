@@ -42,6 +42,7 @@ type recipe struct {
 	tags     string        // build tags
 	stamp    bool          // stamp k8s.io/component-base/version: unstamped, /version says v0.0.0-master
 	variable string        // the variable by which any other program knows its version; "" if it needs none
+	asTests  bool          // gobuild.Program.AsTests
 	first    time.Duration // about how long the first build takes on two cores
 }
 
@@ -74,17 +75,19 @@ func controlPlaneRecipes() map[Program]recipe {
 	for _, p := range []Program{Etcd, APIServer, ControllerManager, Scheduler, Kwok} {
 		r := recipe{
 			module: "controlplane", within: "control-plane", pkg: "./all", version: "k8s.io/kubernetes", stamp: true,
-			first: 5 * time.Minute,
+			asTests: true, first: 5 * time.Minute,
 		}
 		all[p] = r
-		r.pkg, r.first = "./demo", 4*time.Minute
-		all[InDemo(p)] = r
+		if p != Scheduler {
+			r.pkg, r.asTests, r.first = "./demo", false, 4*time.Minute
+			all[InDemo(p)] = r
+		}
 	}
 	return all
 }
 
-// InDemo names a program of the control plane that has only the controllers that a demo needs. The others take a fifth
-// of a first build.
+// InDemo names a program of a control plane that has only the controllers that a demo needs, and no scheduler. The rest
+// takes a quarter of a first build.
 func InDemo(p Program) Program { return "demo/" + p }
 
 // ldflags returns what the linker stamps into a program of this version.
@@ -103,8 +106,17 @@ func (r recipe) ldflags(version string) string {
 	return strings.Join(flags, " ")
 }
 
+// program returns what is built of a module in a folder, at a version.
+func (r recipe) program(folder, version string) gobuild.Program {
+	p := gobuild.Program{Folder: folder, Package: r.pkg, LDFlags: r.ldflags(version), AsTests: r.asTests}
+	if r.tags != "" {
+		p.Flags = []string{"-tags", r.tags}
+	}
+	return p
+}
+
 // flavour identifies a build apart from the sources of its module.
 func (r recipe) flavour() string {
-	flags := append(gobuild.Flags(), r.tags, r.ldflags("v0.0.0"), r.pkg, r.within, runtime.GOOS, runtime.GOARCH)
-	return strings.Join(flags, "\x00")
+	p := r.program("", "v0.0.0")
+	return strings.Join(append(p.BuildFlags(), p.LDFlags, r.pkg, r.within, runtime.GOOS, runtime.GOARCH), "\x00")
 }
