@@ -35,7 +35,7 @@ echo "Yet it runs over TCP. With four 400 Gb/s rails such a run moved 0.98 GiB/s
 echo "Building railhead-pod, which belongs in front of the training command; the first time this takes half a minute."
 go build -trimpath -buildvcs=false '-gcflags=all=-l -dwarf=false' -o "$folder/build" ./tools/build
 download -C lab ./cmd/demo
-download -C lab/modules/controlplane .
+download -C lab/modules/controlplane ./demo
 build bin/railhead-pod ./cmd/railhead-pod
 
 step "railhead-pod detect --topology --root $pod"

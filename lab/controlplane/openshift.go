@@ -54,6 +54,9 @@ func (p *ControlPlane) startStandIns(context.Context) error {
 			all = append(all, &standin.MachineConfigController{})
 		}
 	}
+	if p.options.Scheduler && p.options.Demo {
+		all = append(all, &standin.Scheduler{})
+	}
 	if p.options.SRIOV {
 		all = append(all, &standin.SRIOVOperator{})
 	}

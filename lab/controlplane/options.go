@@ -43,7 +43,7 @@ type Options struct {
 	CRDs []assets.CRDs
 
 	// Demo leaves out what takes long to build and what a demo does not show: most controllers of
-	// kube-controller-manager, and the machine-config-controller, for which a stand-in runs.
+	// kube-controller-manager, and kube-scheduler and the machine-config-controller, for which stand-ins run.
 	Demo bool
 
 	// Addresses by which machines reach the API server, in addition to the loopback address.
@@ -77,7 +77,7 @@ func (o Options) programs() []assets.Program {
 		wanted  bool
 		program assets.Program
 	}{
-		{o.Controllers, assets.ControllerManager}, {o.Scheduler, assets.Scheduler}, {o.Kwok, assets.Kwok},
+		{o.Controllers, assets.ControllerManager}, {o.Scheduler && !o.Demo, assets.Scheduler}, {o.Kwok, assets.Kwok},
 		{o.MachineConfig && !o.Demo, assets.MachineConfigController}, {o.Injector, assets.Injector},
 		{o.Injector || len(o.Workloads) > 0, assets.InCluster},
 	} {

@@ -77,7 +77,7 @@ func (p *ControlPlane) startControllerManager(ctx context.Context) error {
 }
 
 func (p *ControlPlane) startScheduler(context.Context) error {
-	if !p.options.Scheduler {
+	if !p.options.Scheduler || p.options.Demo {
 		return nil
 	}
 	_, err := p.run(assets.Scheduler, "system:kube-scheduler", nil,

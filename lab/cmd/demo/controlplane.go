@@ -14,10 +14,10 @@ import (
 )
 
 const controlPlaneIntro = `
-A cluster is up. etcd, kube-apiserver with OpenShift's SCC admission, kube-scheduler and ten of the controllers of
-kube-controller-manager are the real ones. These are stand-ins: the nodes (kwok's: pods become ready, nothing runs in
-them), their kubelets (which say so), the machine-config-controller (make test runs the real one) and its daemons, the
-SR-IOV operator and the cluster-policy-controller.
+A cluster is up. etcd, kube-apiserver with OpenShift's SCC admission and ten of the controllers of
+kube-controller-manager are the real ones. These are stand-ins: kube-scheduler and the machine-config-controller (make
+test runs the real ones), the nodes (kwok's: pods become ready, nothing runs in them), their kubelets (which say so) and
+machine-config-daemons, the SR-IOV operator and the cluster-policy-controller.
 `
 
 // controlPlaneDemo shows railhead on a control plane.
