@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/railhead/railhead/tools/gobuild"
@@ -35,7 +36,9 @@ func Build(ctx context.Context, progress func(line string), programs ...Program)
 	if err := Use(ctx, progress); err != nil {
 		return nil, err
 	}
-	b := builder{modules: filepath.Join(root, "modules"), cache: cache, recipes: recipes(), progress: progress}
+	b := builder{
+		modules: filepath.Join(root, "modules"), cache: cache, recipes: recipes(testing.Testing()), progress: progress,
+	}
 	built := Programs{}
 	for _, p := range programs {
 		if built[p], err = b.build(ctx, p); err != nil {

@@ -182,7 +182,7 @@ func TestLDFlags(t *testing.T) {
 			" -X k8s.io/component-base/version.gitTreeState=clean",
 		Injector: "",
 	} {
-		if diff := cmp.Diff(want, recipes()[program].ldflags("v1.36.3")); diff != "" {
+		if diff := cmp.Diff(want, recipes(true)[program].ldflags("v1.36.3")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", program, diff)
 		}
 	}

@@ -46,16 +46,17 @@ type recipe struct {
 	first    time.Duration // about how long the first build takes on two cores
 }
 
-// recipes returns the recipes of all programs.
-func recipes() map[Program]recipe {
-	all := controlPlaneRecipes()
+// recipes returns the recipes of all programs. For tests, the control plane is built as they are, and what both import
+// is compiled once.
+func recipes(forTests bool) map[Program]recipe {
+	all := controlPlaneRecipes(forTests)
 	maps.Copy(all, nodeRecipes())
 	maps.Copy(all, workloadRecipes())
 	return all
 }
 
 // controlPlaneRecipes returns the recipes of the programs that run on the host.
-func controlPlaneRecipes() map[Program]recipe {
+func controlPlaneRecipes(forTests bool) map[Program]recipe {
 	const (
 		injector = "github.com/k8snetworkplumbingwg/network-resources-injector"
 		kubectl  = "k8s.io/kubectl"
@@ -75,11 +76,11 @@ func controlPlaneRecipes() map[Program]recipe {
 	for _, p := range []Program{Etcd, APIServer, ControllerManager, Scheduler, Kwok} {
 		r := recipe{
 			module: "controlplane", within: "control-plane", pkg: "./all", version: "k8s.io/kubernetes", stamp: true,
-			asTests: true, first: 5 * time.Minute,
+			asTests: forTests, first: 5 * time.Minute,
 		}
 		all[p] = r
 		if p != Scheduler {
-			r.pkg, r.asTests, r.first = "./demo", false, 4*time.Minute
+			r.pkg, r.first = "./demo", 4*time.Minute
 			all[InDemo(p)] = r
 		}
 	}

@@ -26,13 +26,15 @@ func FindOld(used []string) ([]Old, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := builder{modules: filepath.Join(root, "modules"), cache: cache, recipes: recipes()}
-	for _, r := range b.recipes {
-		folder, err := b.folder(r.module)
-		if err != nil {
-			return nil, err
+	for _, forTests := range []bool{false, true} {
+		b := builder{modules: filepath.Join(root, "modules"), cache: cache, recipes: recipes(forTests)}
+		for _, r := range b.recipes {
+			folder, err := b.folder(r.module)
+			if err != nil {
+				return nil, err
+			}
+			used = append(used, folder)
 		}
-		used = append(used, folder)
 	}
 	return findOld(cache, used)
 }
