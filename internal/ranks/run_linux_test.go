@@ -217,10 +217,11 @@ func TestLaunchStubborn(t *testing.T) {
 	}
 }
 
-// TestLaunchInterruptedAtOnce has Ctrl-C before the commands have written their process ids.
+// TestLaunchInterruptedAtOnce has Ctrl-C before the commands have written their process ids. Without exec the signal may
+// come while the shell starts the program, and neither of them takes it.
 func TestLaunchInterruptedAtOnce(t *testing.T) {
 	t.Parallel()
-	tr := newTrial(t, 2, `sleep 600`)
+	tr := newTrial(t, 2, `exec sleep 600`)
 	tr.err.When = map[string]func(){"Running in": tr.stop}
 	if code := tr.run(t); code != exit.Interrupted {
 		t.Errorf("exit code %d", code)
