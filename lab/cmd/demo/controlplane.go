@@ -28,7 +28,7 @@ type controlPlaneDemo struct {
 }
 
 func (d controlPlaneDemo) show(ctx context.Context, w io.Writer) (err error) {
-	fmt.Fprintln(w, "Starting the control plane. The first run builds its programs, in about 4 minutes on two cores.")
+	fmt.Fprintln(w, "Starting the control plane. The first run builds its programs, in about 5 minutes on two cores.")
 	options := controlplane.OpenShift()
 	options.Reboot = d.reboot
 	options.Demo = true

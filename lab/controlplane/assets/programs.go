@@ -76,11 +76,11 @@ func controlPlaneRecipes(forTests bool) map[Program]recipe {
 	for _, p := range []Program{Etcd, APIServer, ControllerManager, Scheduler, Kwok} {
 		r := recipe{
 			module: "controlplane", within: "control-plane", pkg: "./all", version: "k8s.io/kubernetes", stamp: true,
-			asTests: forTests, first: 5 * time.Minute,
+			asTests: forTests, first: 6 * time.Minute,
 		}
 		all[p] = r
 		if p != Scheduler {
-			r.pkg, r.first = "./demo", 4*time.Minute
+			r.pkg, r.first = "./demo", 5*time.Minute
 			all[InDemo(p)] = r
 		}
 	}
