@@ -119,7 +119,7 @@ func TestProgress(t *testing.T) {
 		p.stop()
 		if diff := cmp.Diff([]string{
 			"building tiny: finding its packages, 3s",
-			"building tiny: 1 modules downloaded, 13s",
+			"building tiny: modules downloaded: 1, 13s",
 			"building tiny: 0 of at most 2 packages, 23s",
 			"building tiny: 1 of at most 2 packages, at example.invalid/x, 33s",
 		}, lines); diff != "" {

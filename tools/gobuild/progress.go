@@ -59,7 +59,7 @@ func (p *progress) line(after time.Duration) string {
 	what := "finding its packages"
 	switch {
 	case p.packages == nil && p.modules > 0:
-		what = fmt.Sprintf("%d modules downloaded", p.modules)
+		what = fmt.Sprintf("modules downloaded: %d", p.modules)
 	case p.compiled > 0:
 		// Packages in the build cache are not compiled again.
 		what = fmt.Sprintf("%d of at most %d packages, at %s", p.compiled, len(p.packages), p.last)
