@@ -26,10 +26,10 @@ func failing(ranks int, warning string) nccllog.Log {
 	return parsed("job.log", []byte(log.String()))
 }
 
-// TestEveryRankFails: a thousand ranks fail at once.
+// TestEveryRankFails: thousands of ranks fail at once.
 func TestEveryRankFails(t *testing.T) {
 	for _, warning := range everyRank {
-		run := Tell(failing(1024, warning)).Last()
+		run := Tell(failing(4096, warning)).Last()
 		if run.Outcome != OutcomeFail || len(run.Causes) == 0 || len(run.Victims)+len(run.Causes[0].Evidence) == 0 {
 			t.Errorf("%s: %s, %v", warning, run.Outcome, run.Causes)
 		}
