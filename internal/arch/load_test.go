@@ -128,7 +128,8 @@ func parseList(r io.Reader) ([]pkg, error) {
 		} else if inModule(p.ImportPath) {
 			from = own
 		}
-		packages = append(packages, pkg{path: short(p.ImportPath), name: p.Name, origin: from, imports: shortAll(p.Imports)})
+		packages = append(packages,
+			pkg{path: short(p.ImportPath), name: p.Name, origin: from, imports: shortAll(p.Imports)})
 	}
 }
 

@@ -217,8 +217,8 @@ func TestLaunchStubborn(t *testing.T) {
 	}
 }
 
-// TestLaunchInterruptedAtOnce has Ctrl-C before the commands have written their process ids. Without exec the signal may
-// come while the shell starts the program, and neither of them takes it.
+// TestLaunchInterruptedAtOnce has Ctrl-C before the commands have written their process ids. Without exec the signal
+// may come while the shell starts the program, and neither of them takes it.
 func TestLaunchInterruptedAtOnce(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, 2, `exec sleep 600`)

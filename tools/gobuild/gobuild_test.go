@@ -139,7 +139,7 @@ func TestExplain(t *testing.T) {
 		advice, line string
 	}{
 		"no space":              {[]string{"# x", full}, "no space is left: make room", full},
-		"no network":            {[]string{network}, "the proxy of Go modules does not answer: is there a network?", network},
+		"no network":            {[]string{network}, "the proxy of Go modules does not answer: ", network},
 		"one module is refused": {[]string{refused, refused}, "the proxy of Go modules does not serve that", refused},
 		"the source":            {[]string{"# x", "./main.go:7:2: undefined: y"}, "", ""},
 	} {

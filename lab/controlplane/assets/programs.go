@@ -87,8 +87,8 @@ func controlPlaneRecipes(forTests bool) map[Program]recipe {
 	return all
 }
 
-// InDemo names a program of a control plane that has only the controllers that a demo needs, and no scheduler. The rest
-// takes a quarter of a first build.
+// InDemo names a program of a control plane that has only the controllers that a demo needs, and no scheduler: the rest
+// takes long to build.
 func InDemo(p Program) Program { return "demo/" + p }
 
 // ldflags returns what the linker stamps into a program of this version.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,14 +58,25 @@ func (s *Scheduler) Reconcile(ctx context.Context, r reconcile.Request) (reconci
 			return reconcile.Result{}, client.IgnoreNotFound(s.client.SubResource("binding").Create(ctx, &pod, binding))
 		}
 	}
-	before := pod.DeepCopy()
-	pod.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-		Message:            fmt.Sprintf("0/%d nodes are available", len(nodes.Items)),
+	err := s.refuse(ctx, &pod, fmt.Sprintf("0/%d nodes are available", len(nodes.Items)))
+	return reconcile.Result{RequeueAfter: scheduleRetry}, client.IgnoreNotFound(err)
+}
+
+// refuse says once in the pod's status why it has no node. The patch is a strategic one, which merges conditions by
+// type.
+func (s *Scheduler) refuse(ctx context.Context, pod *corev1.Pod, why string) error {
+	if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Message == why
+	}) {
+		return nil
+	}
+	patch := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	before := patch.DeepCopy()
+	patch.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: why,
 		LastTransitionTime: metav1.Now(),
 	}}
-	err := s.client.Status().Patch(ctx, &pod, client.StrategicMergeFrom(before))
-	return reconcile.Result{RequeueAfter: scheduleRetry}, client.IgnoreNotFound(err)
+	return s.client.Status().Patch(ctx, patch, client.StrategicMergeFrom(before))
 }
 
 // takes reports whether the node can take the pod besides those that are bound to it.

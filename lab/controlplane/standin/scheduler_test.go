@@ -14,7 +14,8 @@ func TestTakes(t *testing.T) {
 	gpuPod := func(n, node string, phase corev1.PodPhase) corev1.Pod {
 		return corev1.Pod{
 			Spec: corev1.PodSpec{
-				NodeName: node, Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: gpus(n)}}},
+				NodeName:   node,
+				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: gpus(n)}}},
 			},
 			Status: corev1.PodStatus{Phase: phase},
 		}
@@ -26,11 +27,13 @@ func TestTakes(t *testing.T) {
 		pods []corev1.Pod
 		want bool
 	}{
-		"free":            {want: true},
-		"another node's":  {pods: []corev1.Pod{gpuPod("8", "gpu-1", corev1.PodRunning)}, want: true},
-		"ended":           {pods: []corev1.Pod{gpuPod("8", "gpu-0", corev1.PodSucceeded)}, want: true},
-		"GPUs are used":   {pods: []corev1.Pod{gpuPod("1", "gpu-0", corev1.PodRunning)}},
-		"no more pods":    {node: func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("0") }},
+		"free":           {want: true},
+		"another node's": {pods: []corev1.Pod{gpuPod("8", "gpu-1", corev1.PodRunning)}, want: true},
+		"ended":          {pods: []corev1.Pod{gpuPod("8", "gpu-0", corev1.PodSucceeded)}, want: true},
+		"GPUs are used":  {pods: []corev1.Pod{gpuPod("1", "gpu-0", corev1.PodRunning)}},
+		"no more pods": {node: func(n *corev1.Node) {
+			n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("0")
+		}},
 		"cordoned":        {node: func(n *corev1.Node) { n.Spec.Unschedulable = true }},
 		"tainted":         {node: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{taint} }},
 		"selects another": {pod: func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"gpu": "h200"} }},

@@ -1,5 +1,5 @@
 // Control-plane has the programs of a control plane that a demo needs: not kube-scheduler, and few controllers. The
-// rest takes a quarter of a first build.
+// rest takes long to build.
 package main
 
 import (
