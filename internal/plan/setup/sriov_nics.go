@@ -10,6 +10,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -152,10 +153,6 @@ func policyWithoutRDMA(node string, i cluster.SriovInterface, policy cluster.Sri
 	return f
 }
 
-// slowShare is the share of the fastest NIC's rate below which a NIC is assumed to be for the node's management, as 25
-// of 400 Gb/s.
-const slowShare = 0.5
-
 func isSlow(i cluster.SriovInterface, all []cluster.SriovInterface) bool {
 	fastest := 0.0
 	for _, other := range all {
@@ -164,7 +161,7 @@ func isSlow(i cluster.SriovInterface, all []cluster.SriovInterface) bool {
 		}
 	}
 	speed := linkSpeed(i)
-	return speed > 0 && speed < fastest*slowShare
+	return speed > 0 && rail.IsManagementRate(speed, fastest)
 }
 
 // linkSpeed reads "400000 Mb/s"; 0 if it is unknown.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -96,7 +97,7 @@ func rdmaRequested(v view) []check.Finding {
 			Check: RDMARequested, Status: check.Fail, About: about,
 			Subject: check.Ref{Kind: check.Job, Namespace: first.Namespace, Name: g.Name},
 			Summary: fmt.Sprintf("%d pods of %s have GPUs on several nodes and request no RDMA resource: NCCL uses "+
-				"TCP between them, which was measured 85 times slower than four 400 Gb/s rails", len(g.Pods), g.Name),
+				"TCP between them, which was measured "+rail.SlowerOverTCP+" slower than four 400 Gb/s rails", len(g.Pods), g.Name),
 			Evidence: []check.Evidence{
 				{
 					Source: "requests of " + words.Few(names, 6),

@@ -137,7 +137,7 @@ func silentFallback(t *subject) []check.Finding {
 	return []check.Finding{{
 		Subject: check.EnvRef("NCCL_NET"),
 		Summary: "NCCL_NET is not set: if NCCL finds no RDMA, it silently falls back to TCP, which was measured " +
-			"85 times slower than four 400 Gb/s rails",
+			rail.SlowerOverTCP + " slower than four 400 Gb/s rails",
 		Evidence: []check.Evidence{{Source: "NCCL_NET", Got: "unset", Want: "IB"}},
 		Fix:      check.ByUser("Start the command with railhead-pod run, or set it.", "export NCCL_NET=IB"),
 	}}

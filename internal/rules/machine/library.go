@@ -6,6 +6,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
 )
 
 // providers maps the driver of a PCI function to rdma-core's library for its RDMA devices (rdma-core providers, and the
@@ -50,8 +51,8 @@ func verbsLibrary(t *subject) []check.Finding {
 		Fix: check.ByUser("Install rdma-core in the image, in a version that knows the driver.",
 			"apt-get install -y libibverbs1 ibverbs-providers", "dnf install -y libibverbs"),
 	}
-	const effect = ": NCCL finds no RDMA device, and stops or falls back to TCP, which was measured 85 times slower " +
-		"than four 400 Gb/s rails"
+	const effect = ": NCCL finds no RDMA device, and stops or falls back to TCP, which was measured " + rail.SlowerOverTCP +
+		" slower than four 400 Gb/s rails"
 	missing, known := t.missingProviders()
 	switch {
 	case v.Path == "":
