@@ -125,7 +125,7 @@ bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster
 	go run ./tools/bench
 	go test -run '^$$' -bench BenchmarkInject -benchtime 30x ./internal/plan/job
 	go test -run '^$$' -bench BenchmarkInject -benchtime 1000x ./internal/webhook
-	go test -run '^$$' -bench 'Benchmark(BrowserHuge|EveryRankFails|LargeJob)' -benchtime 5x ./internal/report/html ./internal/story ./internal/wire
+	go test -run '^$$' -bench 'Benchmark(BrowserHuge|EveryRankFails|LargeJob)' -benchtime 5x ./internal/report/html ./internal/explain ./internal/wire
 	cd lab && go run ./cmd/bench
 
 demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up

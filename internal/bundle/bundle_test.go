@@ -338,7 +338,7 @@ func TestReadEachIsSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	_, judged, err := ReadEach(in, func(_ Manifest, m rules.Machine) rules.Judged { return rules.Judge(m) })
+	_, judged, err := ReadEach(in, rules.Judge)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if err != nil || len(judged) != pods {

@@ -24,15 +24,15 @@ import (
 
 // Read reads an archive with whole snapshots.
 func Read(r io.Reader) (b Bundle, err error) {
-	b, b.Machines, err = ReadEach(r, func(_ Manifest, m rules.Machine) rules.Machine { return m })
+	b, b.Machines, err = ReadEach(r, func(m rules.Machine) rules.Machine { return m })
 	return b, err
 }
 
 // ReadEach reads an archive in bounded memory. Instead of the machines it returns what keep returns for each of them,
 // in the order of the manifest. The calls of keep come from several goroutines at once.
-func ReadEach[T any](r io.Reader, keep func(Manifest, rules.Machine) T) (b Bundle, kept []T, err error) {
+func ReadEach[T any](r io.Reader, keep func(rules.Machine) T) (b Bundle, kept []T, err error) {
 	a := archive{b: &b, names: map[string]bool{}, snapshots: map[string]int{}, logs: map[string]string{}}
-	a.take = func(i int, m rules.Machine) { kept[i] = keep(b.Manifest, m) }
+	a.take = func(i int, m rules.Machine) { kept[i] = keep(m) }
 	a.begin = func() { kept = make([]T, len(b.Manifest.Machines)) }
 	a.decoders.SetLimit(runtime.GOMAXPROCS(0))
 	err = cmp.Or(a.read(r), a.decoders.Wait(), a.complete())

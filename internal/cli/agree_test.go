@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/corpustest"
+	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/story"
@@ -107,7 +108,7 @@ func agree(t *testing.T, files []namedLog) {
 	if err := json.Unmarshal([]byte(run("explain", dir, "-o", "json").out), &explained); err != nil {
 		t.Fatal(err)
 	}
-	launched, want := story.Tell(seen.Log()).Last(), claimsOf(explained.Last())
+	launched, want := explain.Log(seen.Log()).Last(), claimsOf(explained.Last())
 	if diff := cmp.Diff(want, claimsOf(launched)); diff != "" {
 		t.Errorf("(-explain +launch):\n%s", diff)
 	}

@@ -243,13 +243,7 @@ func (a *app) doctorFrom(f doctorFlags) error {
 	}
 	defer file.Close()
 	// Of each machine only the judgement is kept: whole snapshots of 5,000 pods need a gigabyte.
-	b, machines, err := bundle.ReadEach(file, func(m bundle.Manifest, x rules.Machine) rules.Judged {
-		judged := rules.Judge(x)
-		if x.Unreached == "" && (f.explains() || len(m.Logs) > 0) {
-			judged.Snapshot = &x.Snapshot
-		}
-		return judged
-	})
+	b, machines, err := bundle.ReadEach(file, rules.Judge)
 	if err != nil {
 		return unknown(fmt.Errorf("--from %s: %w", f.from, err))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/report/text"
+	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/story"
 )
 
@@ -79,9 +80,9 @@ func (e explainer) explain(ctx context.Context, args []string) (story.Story, err
 		return story.Story{}, unknown(err)
 	}
 	if len(args) == 0 && len(logs) > 0 {
-		return logsource.Archived(logs, machines), nil
+		return logsource.Archived(logs, rules.ForLogs(machines)), nil
 	}
-	r := logsource.Reader{Machines: machines}
+	r := logsource.Reader{Machines: rules.ForLogs(machines)}
 	sources, err := e.logSources(ctx, args, &r)
 	if err != nil {
 		return story.Story{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/docs"
-	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/explain/causes"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -34,7 +34,7 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 			}
 			id := strings.ToLower(strings.Trim(args[0], "[]"))
 			page, err := docs.CheckPage(id)
-			if cause := story.CausePage(id); err != nil && cause != "" {
+			if cause := causes.Page(id); err != nil && cause != "" {
 				page, err = cause, nil
 			}
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
@@ -54,7 +54,7 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 
 // explained returns the IDs of the checks, and then of the causes.
 func explained() []string {
-	return slices.Concat(docs.Checks(), slices.Sorted(maps.Keys(story.Causes())))
+	return slices.Concat(docs.Checks(), slices.Sorted(maps.Keys(causes.Titles())))
 }
 
 // nearest returns the checks and causes with a similar ID, and those whose ID contains the word.
@@ -81,7 +81,7 @@ func listChecks(w io.Writer) error {
 		fmt.Fprintf(&all, "%-24s %s\n", id, fact)
 	}
 	all.WriteString("\nCauses that 'railhead explain' finds in logs:\n")
-	causes := story.Causes()
+	causes := causes.Titles()
 	for _, id := range slices.Sorted(maps.Keys(causes)) {
 		fmt.Fprintf(&all, "%-24s %s\n", id, causes[id])
 	}

@@ -147,7 +147,7 @@ func TestExplain(t *testing.T) {
 
 // TestExplainMachine: the state of the machine decides between causes that look the same in the log.
 func TestExplainMachine(t *testing.T) {
-	machine := logFile(t, "pod.json", `{"schemaVersion": 1, "limits": {"memlockSoft": 65536, "memlockHard": 65536}}`)
+	machine := logFile(t, "pod.json", `{"schemaVersion": 1, "limits": {"memlockSoft": 65536, "memlockHard": 65536, "capEff": "0"}}`)
 	got := runWith(strings.NewReader(noMemory), false, "explain", "--with", machine, "-o", "json")
 	var told story.Story
 	if err := json.Unmarshal([]byte(got.out), &told); err != nil {
@@ -207,7 +207,11 @@ func TestExplainFollowStopped(t *testing.T) {
 // TestExplainArchive: an archive of doctor contains the machines and, with --logs, the logs.
 func TestExplainArchive(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "job.tgz")
-	low := host.Limits{MemlockSoft: host.Know(host.Limit(65536)), MemlockHard: host.Know(host.Limit(65536))}
+	low := host.Limits{
+		MemlockSoft: host.Know(host.Limit(65536)),
+		MemlockHard: host.Know(host.Limit(65536)),
+		CapEff:      host.Know(host.Caps(0)),
+	}
 	var text bytes.Buffer
 	err := bundle.Write(&text, bundle.Bundle{
 		Machines: []rules.Machine{

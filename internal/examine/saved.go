@@ -7,44 +7,47 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// Saved reads snapshots, and the logs in archives.
-func Saved(places []string) (machines []host.Snapshot, logs []bundle.Log, err error) {
+// Saved reads and judges saved machines, and reads the logs in archives.
+func Saved(places []string) (machines []rules.Judged, logs []bundle.Log, err error) {
 	for _, place := range places {
-		snapshots, text, err := readSaved(place)
+		judged, text, err := readSaved(place)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--with %s: %w", place, err)
 		}
-		machines, logs = append(machines, snapshots...), append(logs, text...)
+		machines, logs = append(machines, judged...), append(logs, text...)
 	}
 	return machines, logs, nil
 }
 
 // readSaved reads a snapshot in JSON, a recording or an archive of doctor.
-func readSaved(place string) ([]host.Snapshot, []bundle.Log, error) {
+func readSaved(place string) ([]rules.Judged, []bundle.Log, error) {
 	text, err := os.ReadFile(place)
 	if err != nil {
 		return nil, nil, cmp.Or(errors.Unwrap(err), err)
 	}
 	switch {
 	case IsArchive(text):
-		b, err := bundle.Read(bytes.NewReader(text))
-		return snapshotsOf(b.Machines), b.Logs, err
+		b, machines, err := bundle.ReadEach(bytes.NewReader(text), rules.Judge)
+		return machines, b.Logs, err
 	case IsJSON(text):
 		s, err := ParseSnapshot(text)
-		return []host.Snapshot{s}, nil, err
+		return []rules.Judged{rules.Judge(MachineOf(s, place))}, nil, err
 	}
 	machine, err := sysfs.Open(place)
 	if err != nil {
 		return nil, nil, err
 	}
-	return []host.Snapshot{machine.Snapshot()}, nil, nil
+	return []rules.Judged{rules.Judge(MachineOf(machine.Snapshot(), place))}, nil, nil
 }
 
 // IsArchive reports whether a file is an archive of doctor.
@@ -73,13 +76,12 @@ func NewerSchema(version, known int) error {
 	return fmt.Errorf("it has schemaVersion %d, this railhead knows %d: use a newer railhead", version, known)
 }
 
-// snapshotsOf returns the snapshots of the machines that were reached.
-func snapshotsOf(machines []rules.Machine) []host.Snapshot {
-	var all []host.Snapshot
-	for _, m := range machines {
-		if m.Unreached == "" {
-			all = append(all, m.Snapshot)
-		}
+// MachineOf returns the machine of a snapshot in a file: a node if it has a container runtime, else a pod.
+func MachineOf(s host.Snapshot, file string) rules.Machine {
+	name := cmp.Or(s.Pod.Value, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+	m := rules.Machine{Ref: check.PodRef(s.Namespace.Value, name), Node: s.Node.Value, Snapshot: s}
+	if s.Runtime != nil {
+		m.Ref = check.NodeRef(cmp.Or(s.Node.Value, name))
 	}
-	return all
+	return m
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/rules"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
@@ -31,13 +30,7 @@ func Judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) Verdict {
 		Bench:    b.Bench,
 	})}
 	if len(b.Logs) > 0 {
-		var snapshots []host.Snapshot
-		for _, m := range machines {
-			if m.Snapshot != nil {
-				snapshots = append(snapshots, *m.Snapshot)
-			}
-		}
-		logs := logsource.Archived(b.Logs, snapshots)
+		logs := logsource.Archived(b.Logs, rules.ForLogs(machines))
 		v.Log = &logs
 	}
 	return v

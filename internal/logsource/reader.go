@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/railhead/railhead/internal/bundle"
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/scan"
@@ -30,7 +30,7 @@ type Log struct {
 
 // Reader reads logs. Story may be called while it reads.
 type Reader struct {
-	Machines []host.Snapshot
+	Machines []explain.Machine
 
 	mu      sync.Mutex
 	parser  nccllog.Parser
@@ -44,7 +44,7 @@ type Reader struct {
 func (r *Reader) Story() story.Story {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := story.Tell(r.parser.Log(), r.Machines...)
+	s := explain.Log(r.parser.Log(), r.Machines...)
 	s.Skipped = r.skipped
 	return s
 }
@@ -182,14 +182,14 @@ func (r *Reader) Follow(ctx context.Context, logs []Log, show func(story.Story))
 }
 
 // Archived returns the story of the logs in an archive of 'railhead doctor --save'.
-func Archived(logs []bundle.Log, machines []host.Snapshot) story.Story {
+func Archived(logs []bundle.Log, machines []explain.Machine) story.Story {
 	var parser nccllog.Parser
 	var skipped []story.Skipped
 	for _, log := range logs {
 		reading, err := parser.Read(log.Name, strings.NewReader(log.Text))
 		skipped = append(skipped, skippedOf(log.Name, reading, err)...)
 	}
-	s := story.Tell(parser.Log(), machines...)
+	s := explain.Log(parser.Log(), machines...)
 	s.Skipped = skipped
 	return s
 }

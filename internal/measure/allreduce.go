@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/ranks"
 	benchrules "github.com/railhead/railhead/internal/rules/bench"
-	"github.com/railhead/railhead/internal/story"
 )
 
 // way is a mode of railhead-pod, and the algorithm of NCCL; "" leaves it to NCCL.
@@ -126,7 +126,7 @@ func (b *Bench) allReduce(ctx context.Context, run bench.AllReduceRun) (bench.Al
 		return run, ctx.Err()
 	}
 	run.Proof = output.evidence.Proof
-	log := story.Tell(output.evidence.Log()).Last()
+	log := explain.Log(output.evidence.Log()).Last()
 	return benchrules.JudgeTransport(run, log, kernelProof(run, readings)), ctx.Err()
 }
 

@@ -121,7 +121,7 @@ func (c *computation) gpuDirectPossible() bool {
 	if !slices.ContainsFunc(rail.GPUs(*c.s), nvidia) || len(c.s.GPUDirect.Peermem) > 0 && len(blind) == 0 {
 		return true
 	}
-	works, known := DMABuf(*c.s)
+	works, known := worksByDMABuf(*c.s)
 	if !works {
 		c.sayImpossible(blind, known)
 	}
@@ -180,9 +180,9 @@ func dmaBufOff(s *host.Snapshot) (value, origin string, off bool) {
 	return value, origin, set && ok && n == 0
 }
 
-// DMABuf reports whether NCCL can use DMA-BUF: driver and kernel have it, and the user did not turn it off (src/init.cc
+// worksByDMABuf reports whether NCCL can use DMA-BUF: driver and kernel have it, and the user did not turn it off (src/init.cc
 // dmaBufSupported). It is not known in containers that do not show the driver's file.
-func DMABuf(s host.Snapshot) (works, known bool) {
+func worksByDMABuf(s host.Snapshot) (works, known bool) {
 	open, openKnown := s.GPUDirect.OpenModules.Get()
 	recent, kernelKnown := kernelAtLeast(s.Kernel, 5, 12)
 	_, _, off := dmaBufOff(&s)
@@ -190,6 +190,31 @@ func DMABuf(s host.Snapshot) (works, known bool) {
 		return false, true
 	}
 	return open && recent, openKnown && kernelKnown
+}
+
+// Way is how NICs reach the memory of GPUs.
+type Way string
+
+// The ways of GPUDirect RDMA. NCCL takes the first one that works.
+const (
+	DMABuf     Way = "DMA-BUF"
+	PeerMemory Way = "peer-memory module"
+	NoWay      Way = "none"
+)
+
+// GPUDirectWay returns the way that a machine with GPUs offers; "" if it has none or does not show it.
+func GPUDirectWay(s host.Snapshot) Way {
+	works, known := worksByDMABuf(s)
+	switch {
+	case len(rail.GPUs(s)) == 0:
+	case works:
+		return DMABuf
+	case len(s.GPUDirect.Peermem) > 0:
+		return PeerMemory
+	case known:
+		return NoWay
+	}
+	return ""
 }
 
 func openModules(c *computation) string {

@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/railhead/railhead/internal/nccllog/event"
@@ -240,7 +241,7 @@ func (p *notices) infoG(r *rank, l *logLine) {
 	case find.Begins(t, "GPU Direct RDMA Enabled"):
 	case find.Begins(t, "GPU Direct RDMA ") && bytes.Contains(t, []byte("(distance ")):
 		r.GPUDirect.Far++
-		l.first(&r.GPUDirect.FarAt)
+		r.GPUDirect.Distance = cmp.Or(r.GPUDirect.Distance, find.Between(string(t), "(distance ", ")"))
 	}
 }
 
@@ -312,6 +313,7 @@ func (p *notices) keep(r *rank, e event.Event) int {
 		return -1
 	}
 	e.Time = prefix.TimeOf(e.Text)
+	e.ReadDetails()
 	if endsProcess(e) {
 		p.ended = noted(p.ended, e.At.File, p.seq)
 	}

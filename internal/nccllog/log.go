@@ -123,8 +123,8 @@ type NetChannels struct {
 type GPUDirect struct {
 	Enabled, Disabled []string // HCAs
 	DisabledAt        event.Quote
-	Far               int         // pairs of GPU and HCA that are too far apart
-	FarAt             event.Quote // with the distance
+	Far               int    // pairs of GPU and HCA that are too far apart
+	Distance          string // the first of them, as NCCL writes it: "5 > 4"
 }
 
 // QueuePair holds the fields of the lines about queue pairs.

@@ -10,13 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/bundle"
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
@@ -158,13 +156,8 @@ func parseVerdict(text []byte) (examine.Verdict, error) {
 	return v, nil
 }
 
-// machineReading names a machine. A machine with a container runtime is a node.
 func machineReading(s host.Snapshot, file string) reading {
-	name := cmp.Or(s.Pod.Value, strings.TrimSuffix(file, filepath.Ext(file)))
-	m := rules.Machine{Ref: check.PodRef(s.Namespace.Value, name), Node: s.Node.Value, Snapshot: s}
-	if s.Runtime != nil {
-		m.Ref = check.NodeRef(cmp.Or(s.Node.Value, name))
-	}
+	m := examine.MachineOf(s, file)
 	return reading{machine: &m}
 }
 

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -157,7 +159,7 @@ func (l *Launch) Report(o Outcome) {
 func (l *Launch) explainHint() string {
 	known := func(c story.Cause) bool { return c.ID != story.UnknownCause }
 	log := l.Evidence.Log()
-	if !log.Seen() && !slices.ContainsFunc(story.Tell(log).Last().Causes, known) {
+	if !log.Seen() && !slices.ContainsFunc(explain.Log(log).Last().Causes, known) {
 		return ""
 	}
 	return "; judge it with: railhead explain " + l.Logs.dir
@@ -218,7 +220,7 @@ var signalNames = map[int]string{
 func (l *Launch) network(o Outcome) string {
 	log := l.Evidence.Log()
 	return NetworkLine{
-		Run: story.Tell(log).Last(), Seen: log.Seen(), Wire: l.readings,
+		Run: explain.Log(log).Last(), Seen: log.Seen(), Wire: l.readings,
 		Pods: len(l.ranks), Unread: l.count(func(r *rank) bool { return r.logErr != nil }),
 		Unstarted: l.count(func(r *rank) bool { return r.unstarted }), Failed: o.first != nil,
 		Mode:      nccl.Mode(l.setting("RAILHEAD_MODE", l.ranks[0].mode)),
@@ -306,16 +308,17 @@ func (c NetworkLine) withoutLog() string {
 	return text
 }
 
-// tcpRemark says what TCP costs. Measured on four 400 Gb/s rails: 0.98 GiB/s over the pod network instead of 83 GiB/s.
+// tcpRemark says what TCP costs.
 func tcpRemark(mode nccl.Mode) string {
+	const faster = "over four 400 Gb/s rails RDMA was measured " + rail.SlowerOverTCP + " as fast"
 	switch mode {
 	case nccl.TCP:
 		return ", as requested (mode tcp)"
 	case nccl.Auto:
-		return " (mode auto); over four 400 Gb/s rails RDMA was measured 85 times as fast"
+		return " (mode auto); " + faster
 	case nccl.RDMA:
 	}
-	return ", although the mode is rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast"
+	return ", although the mode is rdma: " + faster
 }
 
 func unseenRemark(c NetworkLine) string {

@@ -18,9 +18,9 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
-	"github.com/railhead/railhead/internal/story"
 )
 
 // scene is pods whose commands end when the scene says so.
@@ -330,8 +330,8 @@ func TestFinish(t *testing.T) {
 					t.Error(diff)
 				}
 				if read := l.ranks[0].logErr == nil; read != (c.away < time.Minute) ||
-					read != (story.Tell(l.Evidence.Log()).Last().Traffic.Channels == 1) {
-					t.Errorf("read: %v, %v", read, story.Tell(l.Evidence.Log()).Last().Traffic)
+					read != (explain.Log(l.Evidence.Log()).Last().Traffic.Channels == 1) {
+					t.Errorf("read: %v, %v", read, explain.Log(l.Evidence.Log()).Last().Traffic)
 				}
 			})
 		})

@@ -1,10 +1,12 @@
 package rules
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/explain/causes"
 	"github.com/railhead/railhead/internal/host"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/rules/fleet"
@@ -43,6 +45,14 @@ func TestCausesExist(t *testing.T) {
 				if !exists[cause] {
 					t.Errorf("%s is explained by %s, which is in no catalogue", id, cause)
 				}
+			}
+		}
+	}
+	for _, e := range causes.Catalogue() {
+		p := e.Proof()
+		for _, id := range slices.Concat(p.ShownBy, p.ExcludedBy) {
+			if !exists[id] {
+				t.Errorf("%s is shown by %s, which is in no catalogue", e.ID, id)
 			}
 		}
 	}

@@ -8,10 +8,8 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/host"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/rules/fleet"
-	"github.com/railhead/railhead/internal/rules/machine"
 )
 
 // DiagnosisSchema is the version of Diagnosis' JSON. Fields are added within a version; none changes its meaning.
@@ -49,12 +47,6 @@ type Problem struct {
 	Of           int           `json:"of,omitempty"`       // machines of that kind that were examined
 	Others       []string      `json:"others,omitempty"`   // other summaries of the same problem
 	Consequences []Consequence `json:"consequences,omitempty"`
-}
-
-// Autopsy is the likely cause of an NCCL error, for all pods with the same answer.
-type Autopsy struct {
-	Machines []check.Ref `json:"machines"`
-	machine.Autopsy
 }
 
 // Consequence of a problem, or a check that was skipped because of it.
@@ -108,34 +100,6 @@ func Diagnose(c Case) Diagnosis {
 		result.Autopsies = autopsies(c.Machines)
 	}
 	return result
-}
-
-// autopsies returns the likely cause of IBV_WC_LOC_PROT_ERR in each pod, judged with its node if that was examined.
-func autopsies(machines []Judged) []Autopsy {
-	nodes := map[string]*host.Snapshot{}
-	for _, m := range machines {
-		if m.IsNode() && m.Snapshot != nil {
-			nodes[m.Node] = m.Snapshot
-		}
-	}
-	var all []Autopsy
-	for _, m := range machines {
-		if m.IsNode() || m.Snapshot == nil {
-			continue
-		}
-		snapshots := []host.Snapshot{*m.Snapshot}
-		if node := nodes[m.Node]; node != nil {
-			snapshots = append(snapshots, *node)
-		}
-		a := machine.LocalProtection(snapshots...)
-		i := slices.IndexFunc(all, func(known Autopsy) bool { return known.Verdict == a.Verdict })
-		if i < 0 {
-			i = len(all)
-			all = append(all, Autopsy{Autopsy: a})
-		}
-		all[i].Machines = append(all[i].Machines, m.Ref)
-	}
-	return all
 }
 
 func tallies(times map[Tally]int) []Tally {

@@ -1,7 +1,10 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rules/fleet"
 	"github.com/railhead/railhead/internal/rules/machine"
@@ -11,9 +14,9 @@ import (
 // snapshot needs about 200 kB, so that of thousands of machines each is judged as it is read, and only this is kept.
 type Judged struct {
 	fleet.Member
-	Snapshot *host.Snapshot // for autopsies and logs; nil: not kept
-	reports  []check.Report
-	parts    []part
+	kernel  string // release
+	reports []check.Report
+	parts   []part
 }
 
 // Judge judges one machine by itself.
@@ -30,20 +33,40 @@ func Judge(m Machine) Judged {
 	if earlier := m.Snapshot.Earlier; earlier != nil {
 		j.reports = append(j.reports, machine.Watch(*earlier, m.Snapshot))
 	}
-	j.parts = partsOf(&m.Snapshot)
+	j.kernel, j.parts = m.Snapshot.Kernel.Value, partsOf(&m.Snapshot)
 	return j
 }
 
-// JudgeAll judges each machine by itself, and keeps the snapshots.
+// JudgeAll judges each machine by itself.
 func JudgeAll(machines []Machine) []Judged {
 	all := make([]Judged, len(machines))
 	for i := range machines {
 		all[i] = Judge(machines[i])
-		if all[i].Unreached == "" {
-			all[i].Snapshot = &machines[i].Snapshot
-		}
 	}
 	return all
+}
+
+// ForLogs returns the machines as explain weighs causes with them, without those that were not reached.
+func ForLogs(machines []Judged) []explain.Machine {
+	var all []explain.Machine
+	for _, m := range machines {
+		if m.Unreached != "" {
+			continue
+		}
+		x := explain.Machine{Name: m.Ref.String(), Kernel: m.kernel}
+		for _, r := range m.reports {
+			x.Report.Add(r)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// hasVF reports whether a device of the machine is a virtual function.
+func (j *Judged) hasVF() bool {
+	return slices.ContainsFunc(j.parts, func(p part) bool {
+		return len(p.addresses) > 1 && p.addresses[0] != p.addresses[1]
+	})
 }
 
 // part is a device or an interface of a machine.

@@ -1,3 +1,2 @@
-// Package story judges what logs of NCCL show: the network that a run used, how it ended, why, and which ranks failed
-// first.
+// Package story has what a log tells of its runs, as `railhead explain` prints it.
 package story

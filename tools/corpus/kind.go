@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/replay"
 	"github.com/railhead/railhead/internal/host/sysfs"
@@ -45,7 +46,7 @@ func verdictOfLog(text string) string {
 	}
 	p.End(event.Place{File: "log", Line: n}, []byte(text))
 	var all []string
-	for _, r := range story.Tell(p.Log()).Runs {
+	for _, r := range explain.Log(p.Log()).Runs {
 		all = append(all, verdictOfRun(r))
 	}
 	return strings.Join(all, "; ")

@@ -14,6 +14,21 @@ var completions = strings.Fields(`
 	REM_INV_RD_REQ_ERR REM_ABORT_ERR INV_EECN_ERR INV_EEC_STATE_ERR FATAL_ERR RESP_TIMEOUT_ERR GENERAL_ERR
 	TM_ERR TM_RNDV_INCOMPLETE`)
 
+// Statuses of completions (enum ibv_wc_status) that tell causes apart.
+const (
+	StatusLength   = 1
+	StatusQPOp     = 2
+	StatusProt     = 4
+	StatusFlushed  = 5
+	StatusLocalAcc = 8
+	StatusRemInv   = 9
+	StatusRemAcc   = 10
+	StatusRemOp    = 11
+	StatusRetry    = 12
+	StatusRNR      = 13
+	StatusTimeout  = 20
+)
+
 // CompletionName returns the name of a status of a completion, its number if it has none, or "" if it is negative.
 func CompletionName(status int) string {
 	switch {

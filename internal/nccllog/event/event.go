@@ -101,6 +101,9 @@ type Event struct {
 	Enqueued   int    // the last collective that the rank started, as its watchdog says; 0 if unknown
 	Group      string // the process group of PyTorch; "" if unknown
 	Name       string // the text of a CUDA error, the device, the exception
+	Label      string // of a launcher, in front of the line
+	Detail     Detail
+	Raised     Reaction // of an exception
 }
 
 // New returns an event of a line that names no rank.
@@ -148,6 +151,8 @@ type Verbs struct {
 type Socket struct {
 	Peer  string // address<port>, or a host
 	Error string // text of strerror
+
+	Has, Wants string // of WrongSocket: the transports of the peer and of this end
 }
 
 // Collective is an operation of a process group, as PyTorch names it: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=3).

@@ -6,6 +6,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/wire"
 )
@@ -115,3 +116,6 @@ func (m Member) place() string {
 	}
 	return m.Ref.String() + " on " + m.Node
 }
+
+// GPUDirect returns the way from the member's NICs to GPU memory; "" if it is not known.
+func (m *Member) GPUDirect() nccl.Way { return nccl.Way(m.traits[GPUDirect]) }

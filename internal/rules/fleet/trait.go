@@ -201,20 +201,10 @@ func distinct(values []string) (joined string, ok bool) {
 	return strings.Join(values, ", "), len(values) > 0
 }
 
-// gpuDirect returns how NICs can reach GPU memory, by the files that NCCL reads (src/transport/net_ib,
-// ncclIbGdrSupport and ncclIbDmaBufSupport).
+// gpuDirect returns the way that NCCL takes from NICs to GPU memory.
 func gpuDirect(m examined) (string, bool) {
-	g := m.Snapshot.GPUDirect
-	open, known := g.OpenModules.Get()
-	switch {
-	case len(rail.GPUs(m.Snapshot)) == 0:
-		return "", false
-	case len(g.Peermem) > 0:
-		return "peer-memory module", true
-	case open:
-		return "DMA-BUF", true
-	}
-	return "none", known
+	way := nccl.GPUDirectWay(m.Snapshot)
+	return string(way), way != ""
 }
 
 // compare finds where machines differ in a trait. Pods are not known to agree if some do not show it.

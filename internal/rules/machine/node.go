@@ -219,7 +219,7 @@ func peermem(t *subject) []check.Finding {
 	}
 	status, effect := check.Warn, ": NCCL uses it for GPUDirect RDMA, "+
 		"and registering GPU memory fails with \"Bad address\""
-	if works, _ := nccl.DMABuf(t.Snapshot); works {
+	if nccl.GPUDirectWay(t.Snapshot) == nccl.DMABuf {
 		status, effect = check.Pass, "; DMA-BUF works, and NCCL prefers it"
 	}
 	return []check.Finding{{

@@ -1,0 +1,50 @@
+package facts
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// linkLocalNetwork has addresses that hosts give themselves (RFC 3927).
+const linkLocalNetwork = "169.254.0.0/16"
+
+// LocalAddress says why an address cannot be another host's: bridges of docker and libvirt, loopback.
+func LocalAddress(peer string) string {
+	a := AddressOf(peer)
+	for _, known := range []struct {
+		prefix string
+		why    string
+	}{
+		{"172.17.0.0/16", "that is the docker bridge, which every host has"},
+		{"127.0.0.0/8", "that is the loopback interface"},
+		{linkLocalNetwork, "that is a link-local address, which only hosts of the same link reach"},
+		{"192.168.122.0/24", "that is libvirt's bridge, which every host has"},
+	} {
+		if p := netip.MustParsePrefix(known.prefix); a.IsValid() && p.Contains(a.Unmap()) {
+			return known.why
+		}
+	}
+	switch {
+	case a.IsLoopback():
+		return "that is the loopback interface"
+	case strings.HasPrefix(a.Zone(), "veth"):
+		return "that is the host's end of a link to a container"
+	}
+	return ""
+}
+
+func IsLinkLocal(a netip.Addr) bool {
+	return netip.MustParsePrefix(linkLocalNetwork).Contains(a.Unmap())
+}
+
+// AddressOf reads the address of "10.0.0.5<33092>", "fe80::1%net1<1>" and "10.0.0.5:123".
+func AddressOf(peer string) netip.Addr {
+	text, _, _ := strings.Cut(peer, "<")
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a
+	}
+	if ap, err := netip.ParseAddrPort(text); err == nil {
+		return ap.Addr()
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,62 @@
+package network
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/railhead/railhead/internal/explain/facts"
+	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// judgeGPUDirect judges by the channels, which prove it; without channels, by the abilities that NCCL printed.
+func judgeGPUDirect(n *judged) {
+	t := n.channels
+	n.gpuDirect = story.GPUDirectUnknown
+	switch {
+	case n.network.Kind == story.Socket && t.ends == 0:
+		n.gpuDirect, n.gpuReason = story.GPUDirectNo, "TCP sockets have no GPUDirect RDMA"
+	case t.ends > 0 && t.Direct == t.Ends && n.network.Transport == story.Unconnected:
+		n.gpuDirect, n.gpuReason = story.GPUDirectYes, fmt.Sprintf("all %d ends of channels were planned with GDRDMA",
+			t.ends)
+	case t.ends > 0 && t.Direct == t.Ends:
+		n.gpuDirect, n.gpuReason = story.GPUDirectYes, fmt.Sprintf("all %d ends of channels have GDRDMA", t.ends)
+	case t.ends > 0 && t.Direct > 0:
+		n.gpuDirect, n.gpuReason = story.GPUDirectPartial, fmt.Sprintf("%d of %d ends of channels have GDRDMA%s",
+			t.Direct, t.Ends, because(n.run))
+	case t.ends > 0:
+		n.gpuDirect, n.gpuReason = story.GPUDirectNo, "no channel between nodes has GDRDMA"+because(n.run)
+	default:
+		judgeAbility(n)
+	}
+}
+
+// judgeAbility judges a log without channels. A NIC that can use GPUDirect need not use it.
+func judgeAbility(n *judged) {
+	enabled, disabled, far := 0, 0, 0
+	for _, r := range n.run.Log.Ranks {
+		enabled += len(r.GPUDirect.Enabled)
+		disabled += len(r.GPUDirect.Disabled)
+		far += r.GPUDirect.Far
+	}
+	if disabled > 0 && enabled == 0 {
+		n.gpuDirect, n.gpuReason = story.GPUDirectNo, strings.TrimPrefix(because(n.run), ": ")
+	}
+}
+
+// because is the reason that the lines give, behind a colon.
+func because(run *facts.Run) string {
+	for _, r := range run.Log.Ranks {
+		if len(r.GPUDirect.Disabled) > 0 {
+			return fmt.Sprintf(": NCCL found neither a peer-memory module nor DMA-BUF for %s on %s",
+				words.Few(r.GPUDirect.Disabled, facts.MostNames), facts.RankName(r, -1))
+		}
+	}
+	for _, r := range run.Log.Ranks {
+		if r.GPUDirect.Far > 0 {
+			return fmt.Sprintf(": the way from GPU to HCA is too long on %s (distance %s)", facts.RankName(r, -1),
+				r.GPUDirect.Distance)
+		}
+	}
+	return ""
+}
