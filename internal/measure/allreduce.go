@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/ranks"
 	benchrules "github.com/railhead/railhead/internal/rules/bench"
 )
