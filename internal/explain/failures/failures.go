@@ -52,20 +52,12 @@ func Of(run *facts.Run) *Sequence {
 	}
 	addUncaught(s)
 	findOrigins(s)
-	best := -1
-	for i, e := range s.Failures {
-		if e.Class() == event.Followed && !s.Origins[e.Seq] {
-			continue
-		}
-		if best < 0 || before(s, e, s.Failures[best]) {
-			best = i
-		}
-	}
-	if best < 0 {
+	first := firstOf(s)
+	if first < 0 {
 		return s
 	}
-	e := s.Failures[best]
-	s.Failures = append([]event.Event{e}, slices.Delete(s.Failures, best, best+1)...)
+	e := s.Failures[first]
+	s.Failures = append([]event.Event{e}, slices.Delete(s.Failures, first, first+1)...)
 	s.First = &s.Failures[0]
 	return s
 }
