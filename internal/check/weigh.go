@@ -30,7 +30,8 @@ func (p Proof) Weigh(reports []Report) (weight Weight, shownBy Finding, report i
 			}
 		}
 	}
-	if len(p.ExcludedBy) > 0 && !slices.ContainsFunc(p.ExcludedBy, func(id ID) bool { return !passedAll(reports, id) }) {
+	failed := func(id ID) bool { return !passedAll(reports, id) }
+	if len(p.ExcludedBy) > 0 && !slices.ContainsFunc(p.ExcludedBy, failed) {
 		return Excluded, Finding{}, 0
 	}
 	return Silent, Finding{}, 0

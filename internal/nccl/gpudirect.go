@@ -180,8 +180,8 @@ func dmaBufOff(s *host.Snapshot) (value, origin string, off bool) {
 	return value, origin, set && ok && n == 0
 }
 
-// worksByDMABuf reports whether NCCL can use DMA-BUF: driver and kernel have it, and the user did not turn it off (src/init.cc
-// dmaBufSupported). It is not known in containers that do not show the driver's file.
+// worksByDMABuf reports whether NCCL can use DMA-BUF: driver and kernel have it, and the user did not turn it off
+// (src/init.cc dmaBufSupported). It is not known in containers that do not show the driver's file.
 func worksByDMABuf(s host.Snapshot) (works, known bool) {
 	open, openKnown := s.GPUDirect.OpenModules.Get()
 	recent, kernelKnown := kernelAtLeast(s.Kernel, 5, 12)

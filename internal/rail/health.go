@@ -37,8 +37,8 @@ func (j *judge) unifyLinkLayer() {
 	})
 }
 
-// IsManagementRate reports whether a NIC is considered one for the node's management by its rate and that of the fastest
-// NIC, in the same unit: 25 or 100 Gb/s next to 400.
+// IsManagementRate reports whether a NIC is considered one for the node's management by its rate and the rate of the
+// fastest NIC, in the same unit: 25 or 100 Gb/s next to 400.
 func IsManagementRate(rate, fastest float64) bool { return rate < fastest/2 }
 
 // SlowerOverTCP is the factor by which NCCL was slower over the pod network than over four 400 Gb/s rails: 0.98 GiB/s

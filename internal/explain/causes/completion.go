@@ -33,7 +33,7 @@ func completionCauses(in *input, e event.Event) []candidate {
 			return found
 		}
 		if hadWorked(in.run, e) {
-			found = sinceLost(in, e, found)
+			found = sinceLost(e, found)
 		}
 		return withFirst(oddOneOut(in, e, c.Peer, c.HCA), found)
 	case codes.StatusProt, codes.StatusLocalAcc:
@@ -109,8 +109,8 @@ func retryCauses(in *input, e event.Event, said string) []candidate {
 	}
 	found = append(found, route...)
 	if apartSubnets(gidOf(c.LocalGID), gidOf(c.RemoteGID)) {
-		found = append(found, possible(story.RailIsolation, "the ends are in different subnets, which are either routed "+
-			"or separate rails"+gids(c.LocalGID, c.RemoteGID), e)...)
+		found = append(found, possible(story.RailIsolation, "the ends are in different subnets, which are either "+
+			"routed or separate rails"+gids(c.LocalGID, c.RemoteGID), e)...)
 	}
 	if set, ok := in.run.Env("NCCL_IB_GID_INDEX"); ok {
 		found = append(found, possible(story.GIDIndex, "NCCL_IB_GID_INDEX="+set+" may select a GID that is not routed",
@@ -126,7 +126,7 @@ func hadWorked(run *facts.Run, e event.Event) bool {
 }
 
 // sinceLost returns the causes of a connection that had worked: a missing address or route would have shown at first.
-func sinceLost(in *input, e event.Event, found []candidate) []candidate {
+func sinceLost(e event.Event, found []candidate) []candidate {
 	found[0].confidence = story.Possible
 	found[0].summary += ", and the run had worked until then"
 	others := slices.Concat(

@@ -20,7 +20,7 @@ func killed(in *input) []candidate {
 		case -9:
 			if slices.ContainsFunc(in.seq.Failures, func(o event.Event) bool {
 				ends := o.IsWait() || o.IsAnnounced() || o.Signature == "signalled"
-				return ends && failures.OrderOf(o, e) == failures.Earlier
+				return ends && failures.Earlier(o, e)
 			}) {
 				continue
 			}

@@ -21,7 +21,7 @@ func verbsCauses(in *input, e event.Event) []candidate {
 	}
 	switch {
 	case strings.HasPrefix(call.Call, "ibv_reg_") || call.Call == "ibv_alloc_pd":
-		return registration(in, e, said)
+		return registration(e, said)
 	case call.Call == "ibv_modify_qp", call.Call == "ibv_create_ah": // RoCE looks up the peer in both
 		return withFirst(oddOneOut(in, e, "", call.Device), modifyQP(in, e, said))
 	case call.Errno == 12:
@@ -52,7 +52,7 @@ func queueCause(call string) story.CauseID {
 
 // registration judges ibv_reg_mr and its kin. Bad address comes for GPU memory that no module knows; no memory comes
 // from the limit (kernel drivers/infiniband/core/umem.c).
-func registration(in *input, e event.Event, said string) []candidate {
+func registration(e event.Event, said string) []candidate {
 	switch e.Verbs.Errno {
 	case 14:
 		return slices.Concat(
@@ -117,7 +117,7 @@ func modifyQP(in *input, e event.Event, said string) []candidate {
 	case 12:
 		return likely(story.Memlock, said, e)
 	case 110, 101, 113:
-		return unresolved(in, e, said, local, remote, isSet)
+		return unresolved(e, said, local, remote, isSet)
 	case 0:
 		return slices.Concat(
 			possible(story.GIDIndex, said+"; the line gives no reason"+index, e),
@@ -150,7 +150,7 @@ func invalid(in *input, e event.Event, said string, isSet bool) []candidate {
 func isEmptyGID(gid string) bool { return gid == "::" || gid == "0:0:0:0:0:0:0:0" }
 
 // unresolved judges a peer whose address was not found: no neighbour, no route.
-func unresolved(in *input, e event.Event, said string, local, remote netip.Addr, isSet bool) []candidate {
+func unresolved(e event.Event, said string, local, remote netip.Addr, isSet bool) []candidate {
 	route := likely(story.RouteOrARP, said+": the peer's address on this rail was not found"+gids(e.Verbs.LocalGID,
 		e.Verbs.RemoteGID), e)
 	rail := possible(story.RailIsolation, "the two ends may be on different rails", e)

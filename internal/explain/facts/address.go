@@ -33,6 +33,7 @@ func LocalAddress(peer string) string {
 	return ""
 }
 
+// IsLinkLocal reports whether an IPv4 address is link-local.
 func IsLinkLocal(a netip.Addr) bool {
 	return netip.MustParsePrefix(linkLocalNetwork).Contains(a.Unmap())
 }

@@ -76,6 +76,7 @@ func VersionOf(r nccllog.Rank) string {
 	return version
 }
 
+// GPUDirectOf returns yes, partial or no, as the channels of a rank show GPUDirect RDMA; "" if they do not.
 func GPUDirectOf(r nccllog.Rank) string {
 	ends, direct := 0, 0
 	for _, n := range r.Channels.Nets {
@@ -95,6 +96,7 @@ func GPUDirectOf(r nccllog.Rank) string {
 	return ""
 }
 
+// HCAsOf returns the HCAs of a rank: "mlx5_0:1,mlx5_1:1".
 func HCAsOf(r nccllog.Rank) string {
 	names := make([]string, 0, len(r.HCAs))
 	for _, h := range r.HCAs {
@@ -104,6 +106,7 @@ func HCAsOf(r nccllog.Rank) string {
 	return strings.Join(names, ",")
 }
 
+// LayersOf returns the link layers of the HCAs of a rank: "IB", "IB+RoCE".
 func LayersOf(r nccllog.Rank) string {
 	found := map[string]bool{}
 	for _, h := range r.HCAs {

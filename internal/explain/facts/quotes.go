@@ -5,7 +5,7 @@ import (
 	"github.com/railhead/railhead/internal/story"
 )
 
-// Chosen is the line in which a rank says which network it uses.
+// Chosen returns the line in which a rank says which network it uses.
 func (run *Run) Chosen(name string) event.Quote {
 	for _, r := range run.Log.Ranks {
 		if r.Network == name && r.Chosen.Text != "" {
@@ -15,6 +15,7 @@ func (run *Run) Chosen(name string) event.Quote {
 	return event.Quote{}
 }
 
+// Listed returns the first list of HCAs.
 func (run *Run) Listed() event.Quote {
 	for _, r := range run.Log.Ranks {
 		if r.Listed.Text != "" {
@@ -24,6 +25,7 @@ func (run *Run) Listed() event.Quote {
 	return event.Quote{}
 }
 
+// Topology returns the first line with the number of nodes.
 func (run *Run) Topology() event.Quote {
 	for _, r := range run.Log.Ranks {
 		if r.Topology.Text != "" {
@@ -33,6 +35,7 @@ func (run *Run) Topology() event.Quote {
 	return event.Quote{}
 }
 
+// EvidenceOf returns a line as evidence.
 func EvidenceOf(q event.Quote) story.Evidence {
 	return story.Evidence{File: q.At.File, Line: q.At.Line, Text: q.Text}
 }

@@ -157,6 +157,7 @@ func (run *Run) Who(e event.Event) string {
 	return "a process"
 }
 
+// RankName names a rank: "rank 5 on node-2". A negative number stands for the one of the rank.
 func RankName(r nccllog.Rank, number int) string {
 	if number < 0 {
 		number = r.Number
@@ -174,6 +175,7 @@ func RankName(r nccllog.Rank, number int) string {
 	return name
 }
 
+// HostOf returns the host of an event, or "".
 func (run *Run) HostOf(e event.Event) string {
 	if e.Rank >= 0 && e.Rank < len(run.Log.Ranks) {
 		return run.Log.Ranks[e.Rank].Host

@@ -97,7 +97,7 @@ func IsEcho(s *Sequence, end event.Event) bool {
 	unknown := end.Rank < 0 && end.Number < 0 && host == "" && end.Label == ""
 	return slices.ContainsFunc(s.Failures, func(e event.Event) bool {
 		switch {
-		case e.IsEnd() || OrderOf(e, end) != Earlier:
+		case e.IsEnd() || !Earlier(e, end):
 			return false
 		case sameProcess(e, end):
 			return true
@@ -124,8 +124,8 @@ func EndExplains(s *Sequence, end, loss event.Event) bool {
 	if !mayExplain(s, end, loss) || tie == otherProcess || reaction == event.Reacts {
 		return false
 	}
-	switch OrderOf(end, loss) {
-	case Earlier:
+	switch orderOf(end, loss) {
+	case earlier:
 		isKnown := tie == namedProcess || end.Rank >= 0 || end.Number >= 0
 		return isKnown || reaction == event.NoReaction || end.IsAnnounced()
 	case later:

@@ -12,11 +12,12 @@ type order int
 
 const (
 	unknownOrder order = iota
-	Earlier
+	earlier
 	later
 )
 
-func OrderOf(a, b event.Event) order {
+// orderOf returns the order of two events by the clocks, or by the lines of one file.
+func orderOf(a, b event.Event) order {
 	isBefore := a.Seq < b.Seq
 	if d, ok := apart(a, b); ok && d.Abs() > skew {
 		isBefore = d > 0
@@ -24,10 +25,13 @@ func OrderOf(a, b event.Event) order {
 		return unknownOrder
 	}
 	if isBefore {
-		return Earlier
+		return earlier
 	}
 	return later
 }
+
+// Earlier reports whether an event is known to have come before another one.
+func Earlier(a, b event.Event) bool { return orderOf(a, b) == earlier }
 
 // skew is the clock difference between two hosts up to which their times are compared.
 const skew = 2 * time.Second

@@ -8,6 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/story"
 )
 
+// Seen returns the failures of some kinds.
 func Seen(s *Sequence, kinds ...event.Kind) []event.Event {
 	var found []event.Event
 	for _, e := range s.Failures {

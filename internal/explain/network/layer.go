@@ -16,6 +16,7 @@ const (
 	LayerUnknown = "unknown"
 )
 
+// Layers counts the listed HCAs by their link layer.
 func Layers(run *facts.Run) (ib, roce int) {
 	for _, r := range run.Log.Ranks {
 		for _, h := range r.HCAs {

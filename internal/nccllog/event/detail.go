@@ -25,8 +25,8 @@ const (
 	AtSocket           // Trail, Rendezvous, Recoverable: from the source of TCP sockets
 )
 
-// unspecifiedWords are those of PyTorch's ProcessGroupNCCL.cpp about a process that it ends after a timeout, or after an
-// error of NCCL or CUDA.
+// unspecifiedWords are in lines of PyTorch's ProcessGroupNCCL.cpp about a process that it ends after a timeout, or
+// after an error of NCCL or CUDA.
 var unspecifiedWords = []string{
 	"have failed or timed out", "we are taking the entire process down", "ncclCommWatchdog",
 }

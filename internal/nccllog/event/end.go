@@ -27,7 +27,7 @@ func (e Event) IsWait() bool {
 	return e.Kind == Watchdog || e.Kind == TimeLimit
 }
 
-// IsOwnException reports whether the event is a mistake of the program, which follows from no failure of another process.
+// IsOwnException reports whether the event is a mistake of the program, which follows from no other failure.
 func (e Event) IsOwnException() bool {
 	return e.Kind == Exception && e.Reaction() == NoReaction
 }
@@ -35,6 +35,7 @@ func (e Event) IsOwnException() bool {
 // Reaction tells how likely a process ends in this way because it lost its peers.
 type Reaction int
 
+// Reactions, the least likely first.
 const (
 	NoReaction  Reaction = iota // a mistake of the program, a crash
 	MayReact                    // it does not say

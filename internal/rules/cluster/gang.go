@@ -97,7 +97,8 @@ func rdmaRequested(v view) []check.Finding {
 			Check: RDMARequested, Status: check.Fail, About: about,
 			Subject: check.Ref{Kind: check.Job, Namespace: first.Namespace, Name: g.Name},
 			Summary: fmt.Sprintf("%d pods of %s have GPUs on several nodes and request no RDMA resource: NCCL uses "+
-				"TCP between them, which was measured "+rail.SlowerOverTCP+" slower than four 400 Gb/s rails", len(g.Pods), g.Name),
+				"TCP between them, which was measured "+rail.SlowerOverTCP+" slower than four 400 Gb/s rails",
+				len(g.Pods), g.Name),
 			Evidence: []check.Evidence{
 				{
 					Source: "requests of " + words.Few(names, 6),

@@ -51,8 +51,8 @@ func verbsLibrary(t *subject) []check.Finding {
 		Fix: check.ByUser("Install rdma-core in the image, in a version that knows the driver.",
 			"apt-get install -y libibverbs1 ibverbs-providers", "dnf install -y libibverbs"),
 	}
-	const effect = ": NCCL finds no RDMA device, and stops or falls back to TCP, which was measured " + rail.SlowerOverTCP +
-		" slower than four 400 Gb/s rails"
+	const effect = ": NCCL finds no RDMA device, and stops or falls back to TCP, which was measured " +
+		rail.SlowerOverTCP + " slower than four 400 Gb/s rails"
 	missing, known := t.missingProviders()
 	switch {
 	case v.Path == "":
