@@ -27,7 +27,7 @@ func (p *Parser) Read(name string, in io.Reader) (scan.Reading, error) {
 func (p *Parser) Take(file string, b scan.Batch) {
 	for l := range b.All() {
 		at := event.Place{File: file, Line: l.Number}
-		if l.Way == nil || !p.knownChannel(at, l) {
+		if l.Way == nil || !knownChannel(p, at, l) {
 			p.Line(at, l.Text)
 		}
 	}

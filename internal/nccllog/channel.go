@@ -12,28 +12,28 @@ import (
 // farthestArrow bounds the bytes from the first word to the arrow.
 const farthestArrow = 60
 
-// channel reads a channel from one rank to another (src/transport/{net,p2p,shm}.cc), after the word "Channel":
+// readChannel reads a channel from one rank to another (src/transport/{net,p2p,shm}.cc), after the word "Channel":
 //
 //	00/0 : 0[0] -> 8[0] [send] via NET/IB/0(3)/GDRDMA(PCI)/Shared
 //
 // Up to 2.18 the brackets hold the bus ID; up to 2.10 the connection has no number. A line without an arrow is a ring.
-func (p *notices) channel(r *rank, l *logLine, text []byte) {
+func readChannel(p *Parser, r *rank, l *logLine, text []byte) {
 	arrow := bytes.IndexByte(text, '>')
 	if arrow < 0 || arrow > farthestArrow {
 		r.ring(text)
 		return
 	}
 	w := scan.WayOf(text[arrow+1:])
-	p.carry(r, l, &w)
+	carry(p, r, l, &w)
 }
 
 // knownChannel is Line for a channel whose way is known. It returns false if Line must read the line.
-func (p *Parser) knownChannel(at event.Place, l scan.Line) bool {
+func knownChannel(p *Parser, at event.Place, l scan.Line) bool {
 	if p.open.lines > 0 {
 		return false
 	}
 	if head := l.Text[:l.Said]; bytes.Equal(head, p.turn.head) {
-		p.seq++
+		p.ranks.seq++
 	} else {
 		first := l.Said - len(prefix.Info)
 		s := prefix.SourceOf(l.Text[:first])
@@ -41,15 +41,15 @@ func (p *Parser) knownChannel(at event.Place, l scan.Line) bool {
 			head[0] == '{' || bytes.IndexByte(head, '\\') >= 0 { // in JSON, or with escaped line ends
 			return false
 		}
-		p.seq++
-		r := p.rankOf(s, at, l.Text, false)
+		p.ranks.seq++
+		r := p.ranks.rankOf(s, at, l.Text, false)
 		if r == nil {
 			return true
 		}
 		p.turn = turn{append(p.turn.head[:0], head...), r}
 	}
-	p.turn.rank.Last = p.seq
-	p.carry(p.turn.rank, &logLine{at: at, line: l.Text}, l.Way)
+	p.turn.rank.Last = p.ranks.seq
+	carry(p, p.turn.rank, &logLine{at: at, line: l.Text}, l.Way)
 	return true
 }
 
@@ -68,11 +68,11 @@ func (r *rank) ring(text []byte) {
 }
 
 // carry counts one end of a channel.
-func (p *notices) carry(r *rank, l *logLine, w *scan.Way) {
+func carry(p *Parser, r *rank, l *logLine, w *scan.Way) {
 	if w.Fabric {
 		r.Channels.Fabric++
 	}
-	n := p.netOf(r, w.Network)
+	n := netOf(p, r, w.Network)
 	if n == nil {
 		return
 	}
@@ -98,7 +98,7 @@ func (p *notices) carry(r *rank, l *logLine, w *scan.Way) {
 }
 
 // netOf returns the counters of a network, or nil.
-func (p *notices) netOf(r *rank, name []byte) *NetChannels {
+func netOf(p *Parser, r *rank, name []byte) *NetChannels {
 	const most = 4
 	if len(name) == 0 { // of one node
 		return nil
@@ -112,6 +112,6 @@ func (p *notices) netOf(r *rank, name []byte) *NetChannels {
 	if len(nets) >= most {
 		return nil
 	}
-	r.Channels.Nets = append(r.Channels.Nets, NetChannels{Network: p.word(name)})
+	r.Channels.Nets = append(r.Channels.Nets, NetChannels{Network: p.ranks.texts.word(name)})
 	return &r.Channels.Nets[len(nets)]
 }

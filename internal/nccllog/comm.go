@@ -7,44 +7,44 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/find"
 )
 
-// communicator reads the lines about one:
+// readCommunicator reads the lines about one:
 //
 //	ncclCommInitRank comm 0x5645 rank 2 nranks 3 cudaDev 0 nvmlDev 0 busId 31000 commId 0x9ca7 - Init START
 //	comm 0x5645 rank 2 nRanks 3 nNodes 3 localRanks 1 localRank 0 MNNVL 0
 //
 // The largest communicator is the job; smaller ones are its groups.
-func (p *notices) communicator(r *rank, l *logLine, text []byte) {
+func readCommunicator(p *Parser, r *rank, l *logLine, text []byte) {
 	c := commOf(text)
-	if p.startsAgain(r, c, l) {
-		p.renew(r, l, r.ofProcess())
+	if startsAgain(p, r, c, l) {
+		p.ranks.renew(r, l, r.ofProcess())
 	}
 	r.Destroyed, r.Started = r.Destroyed || c.destroyed, r.Started || c.started
 	r.closing = c.closing || r.closing && !c.destroyed
 	if c.started {
-		p.doubt(l.at.File)
+		doubt(p, l.at.File)
 	}
 	if c.complete {
 		r.Complete++
-		r.CompleteAt = p.seq
+		r.CompleteAt = p.ranks.seq
 	}
 	if c.rank >= 0 && c.rank < c.ranks {
-		p.member(r, l, c)
+		readMember(p, r, l, c)
 	}
 }
 
-// member reads the rank, the size and the nodes of a communicator.
-func (p *notices) member(r *rank, l *logLine, c comm) {
+// readMember reads the rank, the size and the nodes of a communicator.
+func readMember(p *Parser, r *rank, l *logLine, c comm) {
 	if c.ranks > r.World || r.Number < 0 {
 		r.Number, r.World = c.rank, c.ranks
-		r.commID = p.word(c.id)
+		r.commID = p.ranks.texts.word(c.id)
 	} else if r.commID == "" && c.ranks == r.World {
-		r.commID = p.word(c.id)
+		r.commID = p.ranks.texts.word(c.id)
 	}
 	if c.ranks < r.World {
 		return
 	}
 	if c.started {
-		r.started = p.seq
+		r.started = p.ranks.seq
 	}
 	if c.nodes > 0 {
 		if c.nodes > r.Nodes || r.Topology.Text == "" {
@@ -57,12 +57,12 @@ func (p *notices) member(r *rank, l *logLine, c comm) {
 // startsAgain reports that a line is of the first communicator of another process with the same number: it has the rank
 // and the size of the earlier one, and a process had ended before, or this one had been seen to begin again. A process
 // may well set up several communicators of one size in a run.
-func (p *notices) startsAgain(r *rank, c comm, l *logLine) bool {
+func startsAgain(p *Parser, r *rank, c comm, l *logLine) bool {
 	if !c.started || r.anonymous() || c.rank != r.Number || c.ranks != r.World || len(c.id) == 0 || r.commID == "" ||
 		r.commID == string(c.id) {
 		return false
 	}
-	return max(p.ended[l.at.File], p.reborn[process{r.Host, r.PID, 0}]) > r.started
+	return max(p.notes.ended[l.at.File], p.notes.reborn[process{r.Host, r.PID, 0}]) > r.started
 }
 
 // endsProcess reports that an event is the end of a process or makes it end.

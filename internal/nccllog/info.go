@@ -12,7 +12,6 @@ import (
 
 // notices reads the lines of level INFO, and keeps events.
 type notices struct {
-	roster
 	events     []event.Event
 	counts     [event.Kinds]int
 	orphans    [event.Kinds]int // kept events of no rank
@@ -24,74 +23,74 @@ type notices struct {
 	reborn map[process]int // by process, without the device: the line that shows that it began again
 }
 
-// info reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first
+// readInfo reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first
 // byte decides where to look.
-func (p *notices) info(r *rank, l *logLine) {
+func readInfo(p *Parser, r *rank, l *logLine) {
 	if find.Begins(l.text, "ENV/Plugin: Closing ") { // by exit, from 2.28 on: the process does not go on
 		return
 	}
-	r.Last = p.seq
+	r.Last = p.ranks.seq
 	if len(l.text) < 4 {
 		return
 	}
 	switch l.text[0] {
 	case 'B':
-		p.bootstrap(r, l)
+		readBootstrap(p, r, l)
 	case 'C':
-		p.infoC(r, l)
+		readInfoC(p, r, l)
 	case 'G':
-		p.infoG(r, l)
+		readInfoG(p, r, l)
 	case 'N':
-		p.infoN(r, l)
+		readInfoN(p, r, l)
 	case 'R':
-		p.infoR(r, l)
+		readInfoR(p, r, l)
 	case 'U':
-		p.usingNetwork(r, l)
+		usingNetwork(p, r, l)
 	case 'A':
-		p.assigned(r, l)
+		readAssigned(p, r, l)
 	case 'P', 'I', 'F':
-		p.infoPlugin(r, l)
+		readInfoPlugin(p, r, l)
 	case 'n', 'c', '[', 'i':
 		if i := bytes.Index(l.text[:min(len(l.text), 80)], []byte("comm ")); i >= 0 {
-			p.communicator(r, l, l.text[i:])
+			readCommunicator(p, r, l, l.text[i:])
 			return
 		}
-		p.trail(r, l)
+		readTrail(p, r, l)
 	default:
 		if find.Begins(l.text, "socket") {
-			p.retried(r, l)
+			retried(p, r, l)
 			return
 		}
-		p.trail(r, l)
+		readTrail(p, r, l)
 	}
 }
 
-func (p *notices) infoC(r *rank, l *logLine) {
+func readInfoC(p *Parser, r *rank, l *logLine) {
 	switch t := l.text; {
 	case find.Begins(t, "Channel "):
-		p.channel(r, l, t[len("Channel "):])
+		readChannel(p, r, l, t[len("Channel "):])
 	case find.Begins(t, "CollNet "): // "CollNet 05/0 : 5 [receive] via COLLNET/SHARP/5/GDRDMA"
 		r.Verbs = r.Verbs || bytes.Contains(t, []byte(" via COLLNET/SHARP"))
 	case find.Begins(t, "Connected all "), find.Begins(t, "Connected binomial"):
-		r.Connected, r.ConnectedAt = true, p.seq
+		r.Connected, r.ConnectedAt = true, p.ranks.seq
 	case find.Begins(t, "Call to "):
-		p.retried(r, l)
+		retried(p, r, l)
 	case find.Begins(t, "Could not find real path of "):
 		r.pathless = true
 	case find.Begins(t, "CUDA Dev ") && r.Network == "": // up to 2.3: "CUDA Dev 6, IB Ports : mlx4_0/1(PHB)"
 		switch {
 		case bytes.Contains(t, []byte(", IB Ports : ")):
-			p.choose(r, "IB", l.quote())
+			choose(p, r, "IB", l.quote())
 		case bytes.Contains(t, []byte(", IP Interfaces : ")):
-			p.choose(r, "Socket", l.quote())
+			choose(p, r, "Socket", l.quote())
 		}
 	}
 }
 
-// trail reads a step of an error on its way up: "transport/net.cc:1134 -> 6", or with the function since 2.30:
+// readTrail reads a step of an error on its way up: "transport/net.cc:1134 -> 6", or with the function since 2.30:
 // "init.cc:683 (ncclCommInitRank) -> 2". Code 0 is success, 7 ncclInProgress. The first step of a rank that gave no
 // warning is an event, and again after it set up a communicator.
-func (p *notices) trail(r *rank, l *logLine) {
+func readTrail(p *Parser, r *rank, l *logLine) {
 	where, code, ok := bytes.Cut(l.text, []byte(" -> "))
 	if place, function, named := bytes.Cut(where, []byte(" (")); named && bytes.HasSuffix(function, []byte(")")) {
 		where = place
@@ -103,9 +102,9 @@ func (p *notices) trail(r *rank, l *logLine) {
 	if digits != 1 || n == 0 || n == 7 {
 		return
 	}
-	p.sourceOfNet(r, string(where))
+	sourceOfNet(p, r, string(where))
 	if bytes.Contains(where, []byte("net_ib.cc:")) || bytes.Contains(where, []byte("net_ib/")) {
-		p.plugin(r, []byte("IB"))
+		addPlugin(p, r, []byte("IB"))
 	}
 	if r.pathless { // up to 2.4 NCCL goes on without the distance to this interface
 		r.pathless = false
@@ -114,9 +113,9 @@ func (p *notices) trail(r *rank, l *logLine) {
 	if since := r.CompleteAt; r.TrailAt <= since && r.warnedAt <= since {
 		e := event.New(event.Trail, "error-trail", l.quote())
 		e.Code = n
-		p.keep(r, e)
+		keep(p, r, e)
 	}
-	r.TrailAt, r.Stopped = p.seq, r.Stopped || find.Begins(where, "init.c")
+	r.TrailAt, r.Stopped = p.ranks.seq, r.Stopped || find.Begins(where, "init.c")
 }
 
 // isPlace reports whether a text has the form of a line in a source: "transport/net.cc:1134".
@@ -127,34 +126,34 @@ func isPlace(text []byte) bool {
 
 // sourceOfNet reads the network from the place of a line in NCCL's sources: only connections of NET/Socket are made in
 // src/transport/net_socket.cc.
-func (p *notices) sourceOfNet(r *rank, where string) {
+func sourceOfNet(p *Parser, r *rank, where string) {
 	if event.IsSource(where, "net_socket.cc") {
-		p.plugin(r, []byte("Socket"))
+		addPlugin(p, r, []byte("Socket"))
 	}
 }
 
-func (p *notices) infoR(r *rank, l *logLine) {
+func readInfoR(p *Parser, r *rank, l *logLine) {
 	switch t := l.text; {
 	case find.Begins(t, "Ring ") && bytes.Contains(t, []byte("via ")): // a channel of 2.6 and earlier
-		p.channel(r, l, t[len("Ring "):])
+		readChannel(p, r, l, t[len("Ring "):])
 	case find.Begins(t, "RCCL version "):
-		r.Version = p.version(t[len("RCCL version "):])
+		r.Version = p.ranks.texts.version(t[len("RCCL version "):])
 	}
 }
 
-// bootstrap reads "Bootstrap: Using eth0:10.128.2.15<0>". Up to 2.23 a blank precedes the colon; up to 2.7 the
+// readBootstrap reads "Bootstrap: Using eth0:10.128.2.15<0>". Up to 2.23 a blank precedes the colon; up to 2.7 the
 // interface has an index. A process prints it once (bootstrapNetInit in src/bootstrap.cc).
-func (p *notices) bootstrap(r *rank, l *logLine) {
+func readBootstrap(p *Parser, r *rank, l *logLine) {
 	rest, ok := bytes.CutPrefix(l.text, []byte("Bootstrap"))
 	if !ok {
 		return
 	}
 	if rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " :"), []byte("Using ")); ok {
 		if !r.anonymous() && r.Bootstrap.Interface != "" {
-			p.reborn = noted(p.reborn, process{r.Host, r.PID, 0}, p.seq)
-			p.renew(r, l, Rank{})
+			p.notes.reborn = noted(p.notes.reborn, process{r.Host, r.PID, 0}, p.ranks.seq)
+			p.ranks.renew(r, l, Rank{})
 		}
-		r.Bootstrap = p.address(rest)
+		r.Bootstrap = p.ranks.texts.address(rest)
 	}
 }
 
@@ -175,27 +174,27 @@ func (p *vocabulary) address(text []byte) Address {
 	return Address{p.word(name), p.word(ip[:min(len(ip), 64)])}
 }
 
-func (p *notices) usingNetwork(r *rank, l *logLine) {
+func usingNetwork(p *Parser, r *rank, l *logLine) {
 	for _, form := range []string{"Using network ", "Using internal Network "} {
 		if find.Begins(l.text, form) {
 			if name := nameAt(l.text[len(form):]); len(name) > 0 {
-				p.choose(r, p.word(name), l.quote())
+				choose(p, r, p.ranks.texts.word(name), l.quote())
 			}
 			return
 		}
 	}
 }
 
-func (p *notices) choose(r *rank, network string, at event.Quote) {
-	r.Network, r.Chosen, r.ChosenAt = network, at, p.seq
+func choose(p *Parser, r *rank, network string, at event.Quote) {
+	r.Network, r.Chosen, r.ChosenAt = network, at, p.ranks.seq
 }
 
-// assigned reads "Assigned NET plugin IB to comm" (2.27 and later, src/plugin/net.cc).
-func (p *notices) assigned(r *rank, l *logLine) {
+// readAssigned reads "Assigned NET plugin IB to comm" (2.27 and later, src/plugin/net.cc).
+func readAssigned(p *Parser, r *rank, l *logLine) {
 	name, ok := bytes.CutPrefix(l.text, []byte("Assigned NET plugin "))
 	name, _, toComm := bytes.Cut(name, []byte(" to comm"))
 	if ok && toComm && prefix.IsName(name) && len(name) <= 60 {
-		p.choose(r, p.word(name), l.quote())
+		choose(p, r, p.ranks.texts.word(name), l.quote())
 	}
 }
 
@@ -208,36 +207,36 @@ func nameAt(text []byte) []byte {
 	return bytes.TrimRight(text[:end], " .")
 }
 
-func (p *notices) infoPlugin(r *rank, l *logLine) {
+func readInfoPlugin(p *Parser, r *rank, l *logLine) {
 	switch t := l.text; {
 	case find.Begins(t, "P2P plugin "): // "P2P plugin v11 IBext_v11", up to 2.22 "P2P plugin IBext_v8"
 		if words := bytes.Fields(t[len("P2P plugin "):]); len(words) > 0 {
-			p.plugin(r, words[len(words)-1])
+			addPlugin(p, r, words[len(words)-1])
 		}
 	case find.Begins(t, "Failed to open libibverbs"):
-		p.notice(r, l, event.NoVerbs)
+		keepNotice(p, r, l, event.NoVerbs)
 	case find.Begins(t, "Initialized NET plugin "):
-		p.plugin(r, nameAt(t[len("Initialized NET plugin "):]))
+		addPlugin(p, r, nameAt(t[len("Initialized NET plugin "):]))
 	default:
-		p.trail(r, l)
+		readTrail(p, r, l)
 	}
 }
 
-// plugin keeps the name of a network plugin.
-func (p *notices) plugin(r *rank, name []byte) {
+// addPlugin keeps the name of a network plugin.
+func addPlugin(p *Parser, r *rank, name []byte) {
 	const most = 6
 	if prefix.IsName(name) && !prefix.IsDigit(name[0]) && len(name) <= 60 && len(r.Plugins) < most &&
 		!slices.Contains(r.Plugins, string(name)) {
-		r.Plugins = append(r.Plugins, p.word(name))
+		r.Plugins = append(r.Plugins, p.ranks.texts.word(name))
 	}
 }
 
-// infoG reads "GPU Direct RDMA Disabled for GPU 1 / HCA 0 (distance 7 > 5)", and the lines of GIN, the networking of
+// readInfoG reads "GPU Direct RDMA Disabled for GPU 1 / HCA 0 (distance 7 > 5)", and the lines of GIN, the networking of
 // device code (2.28).
-func (p *notices) infoG(r *rank, l *logLine) {
+func readInfoG(p *Parser, r *rank, l *logLine) {
 	switch t := l.text; {
 	case find.Begins(t, "GIN/Plugin: Failed to initialize any"):
-		p.notice(r, l, event.GDRCopyFailed)
+		keepNotice(p, r, l, event.GDRCopyFailed)
 	case find.Begins(t, "GPU Direct RDMA Enabled"):
 	case find.Begins(t, "GPU Direct RDMA ") && bytes.Contains(t, []byte("(distance ")):
 		r.GPUDirect.Far++
@@ -276,24 +275,24 @@ func (l *logLine) first(q *event.Quote) {
 	}
 }
 
-// notice keeps a line of level INFO as an event.
-func (p *notices) notice(r *rank, l *logLine, k event.Kind) {
+// keepNotice keeps a line of level INFO as an event.
+func keepNotice(p *Parser, r *rank, l *logLine, k event.Kind) {
 	e := event.New(k, "", l.quote())
 	e.Info = true
-	p.keep(r, e)
+	keep(p, r, e)
 }
 
 // keep counts an event, and keeps the first ones of each kind and rank, and the last one of those that matter only if
 // the run did not go on after them. It returns the index of the event, or -1.
-func (p *notices) keep(r *rank, e event.Event) int {
-	p.counts[e.Kind]++
-	p.recognized++
+func keep(p *Parser, r *rank, e event.Event) int {
+	p.notes.counts[e.Kind]++
+	p.notes.recognized++
 	most := maxOfKind
 	if e.Kind == event.Warning {
 		most = maxWarnings
 	}
-	e.Rank, e.Seq = -1, p.seq
-	last := &p.last[e.Kind]
+	e.Rank, e.Seq = -1, p.ranks.seq
+	last := &p.notes.last[e.Kind]
 	if r != nil {
 		e.Rank, last = r.index, &r.last[e.Kind]
 		if e.Number < 0 {
@@ -302,34 +301,34 @@ func (p *notices) keep(r *rank, e event.Event) int {
 	}
 	survived := doubtful(e)
 	if survived || e.Kind == event.TimeLimit || e.Kind == event.BadCompletion {
-		p.doubt(e.At.File)
+		doubt(p, e.At.File)
 	}
-	switch many := p.counts[e.Kind] > most; {
-	case p.isKept(r, e, many):
-		p.events = append(p.events, event.Event{})
-		*last = int32(len(p.events))
+	switch many := p.notes.counts[e.Kind] > most; {
+	case isKept(p, r, e, many):
+		p.notes.events = append(p.notes.events, event.Event{})
+		*last = int32(len(p.notes.events))
 	case !survived || *last == 0:
-		p.truncated = p.truncated || many && r == nil || len(p.events) >= maxEvents
+		p.ranks.truncated = p.ranks.truncated || many && r == nil || len(p.notes.events) >= maxEvents
 		return -1
 	}
 	e.Time = prefix.TimeOf(e.Text)
 	e.ReadDetails()
 	if endsProcess(e) {
-		p.ended = noted(p.ended, e.At.File, p.seq)
+		p.notes.ended = noted(p.notes.ended, e.At.File, p.ranks.seq)
 	}
-	p.events[*last-1] = e
+	p.notes.events[*last-1] = e
 	return int(*last - 1)
 }
 
 // isKept counts an event of a rank, or of none, and reports whether it is one of the first. Many: there are too many of
 // its kind.
-func (p *notices) isKept(r *rank, e event.Event, many bool) bool {
+func isKept(p *Parser, r *rank, e event.Event, many bool) bool {
 	switch {
-	case len(p.events) >= maxEvents || many && r == nil:
+	case len(p.notes.events) >= maxEvents || many && r == nil:
 		return false
 	case r == nil:
-		p.orphans[e.Kind]++
-		return p.orphans[e.Kind] <= 64*perRank
+		p.notes.orphans[e.Kind]++
+		return p.notes.orphans[e.Kind] <= 64*perRank
 	}
 	kept := &r.kept[e.Kind]
 	if e.Info {
@@ -356,12 +355,12 @@ func doubtful(e event.Event) bool {
 }
 
 // doubt has the end of a file decide what some of its lines mean.
-func (p *notices) doubt(file string) {
-	if p.doubted == nil {
-		p.doubted = map[string]bool{}
+func doubt(p *Parser, file string) {
+	if p.notes.doubted == nil {
+		p.notes.doubted = map[string]bool{}
 	}
-	if len(p.doubted) < maxFiles {
-		p.doubted[file] = true
+	if len(p.notes.doubted) < maxFiles {
+		p.notes.doubted[file] = true
 	}
 }
 

@@ -9,30 +9,30 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
-func (p *notices) infoN(r *rank, l *logLine) {
+func readInfoN(p *Parser, r *rank, l *logLine) {
 	const interfaces, version = "NET : Using interface ", "NCCL version "
 	switch t := l.text; {
 	case find.Begins(t, "NET/"):
-		p.infoNet(r, l)
+		readInfoNet(p, r, l)
 	case find.Begins(t, interfaces): // up to 2.3
-		if a := p.address(t[len(interfaces):]); a.Interface != "" && len(r.Sockets) < maxList {
+		if a := p.ranks.texts.address(t[len(interfaces):]); a.Interface != "" && len(r.Sockets) < maxList {
 			r.Sockets = append(r.Sockets, a)
 			if r.Bootstrap.Interface == "" {
 				r.Bootstrap = a
 			}
 		}
 	case find.Begins(t, "NCCL_"):
-		p.variable(r, l)
+		readVariable(p, r, l)
 	case find.Begins(t, version):
-		if v := p.version(t[len(version):]); v != "" {
+		if v := p.ranks.texts.version(t[len(version):]); v != "" {
 			r.Version = v
 		}
 	}
 }
 
-// variable reads "NCCL_IB_HCA set to =mlx5_6:1" and "NCCL_IB_TIMEOUT set by environment to 22.", also of NCCL's
+// readVariable reads "NCCL_IB_HCA set to =mlx5_6:1" and "NCCL_IB_TIMEOUT set by environment to 22.", also of NCCL's
 // configuration files.
-func (p *notices) variable(r *rank, l *logLine) {
+func readVariable(p *Parser, r *rank, l *logLine) {
 	name, rest, ok := bytes.Cut(l.text, []byte(" set "))
 	if !ok || len(name) > 60 || bytes.IndexByte(name, ' ') >= 0 {
 		return
@@ -47,7 +47,7 @@ func (p *notices) variable(r *rank, l *logLine) {
 	} else if value, ok = bytes.CutPrefix(rest, []byte("to ")); !ok {
 		return
 	}
-	v := Variable{Name: p.word(name), Value: p.word(bytes.TrimSpace(value))}
+	v := Variable{Name: p.ranks.texts.word(name), Value: p.ranks.texts.word(bytes.TrimSpace(value))}
 	for i := range r.Env {
 		if r.Env[i].Name == v.Name {
 			r.Env[i].Value = v.Value
@@ -60,7 +60,7 @@ func (p *notices) variable(r *rank, l *logLine) {
 	}
 }
 
-func (p *notices) infoNet(r *rank, l *logLine) {
+func readInfoNet(p *Parser, r *rank, l *logLine) {
 	rest := l.text[len("NET/"):]
 	end := bytes.IndexAny(rest, " :")
 	if end <= 0 || end > 40 {
@@ -69,96 +69,96 @@ func (p *notices) infoNet(r *rank, l *logLine) {
 	name, said := rest[:end], bytes.TrimLeft(rest[end:], " :")
 	switch string(name) {
 	case "OFI":
-		p.ofi(r, l, said)
+		readOFI(p, r, l, said)
 	case "Plugin":
-		p.loaded(r, said)
+		readLoaded(p, r, said)
 	case "IB":
 		r.Verbs = r.Verbs || !find.Begins(said, "No ") && !find.Begins(said, "Using ") && !find.Begins(said, "Failed ")
-		p.device(r, l, said)
+		readDevice(p, r, l, said)
 	case "Socket":
 		if list, ok := bytes.CutPrefix(said, []byte("Using ")); ok {
-			p.interfaces(r, l, list)
+			readInterfaces(p, r, l, list)
 			return
 		}
-		p.device(r, l, said)
+		readDevice(p, r, l, said)
 	default:
-		if p.device(r, l, said) {
-			p.plugin(r, name)
+		if readDevice(p, r, l, said) {
+			addPlugin(p, r, name)
 		}
 	}
 }
 
-// device reads the lines about devices. It reports whether they can be those of a plugin.
-func (p *notices) device(r *rank, l *logLine, said []byte) bool {
+// readDevice reads the lines about devices. It reports whether they can be those of a plugin.
+func readDevice(p *Parser, r *rank, l *logLine, said []byte) bool {
 	switch {
 	case find.Begins(said, "Using "):
-		p.using(r, l, said[len("Using "):])
+		readUsing(p, r, l, said[len("Using "):])
 	case find.Begins(said, "GPU Direct RDMA "):
-		p.ability(r, l, said)
+		readAbility(p, r, l, said)
 	case find.Begins(said, "No device found"):
-		p.notice(r, l, event.NoDevice)
+		keepNotice(p, r, l, event.NoDevice)
 		return false
 	case find.Begins(said, "NCCL "), find.Begins(said, "Dev "):
 		r.queuePair(l, string(said))
 		return false
 	case find.Begins(said, "There are mismatched physical devices"):
-		p.notice(r, l, event.DevicesDiffer)
+		keepNotice(p, r, l, event.DevicesDiffer)
 		return false
 	case find.Begins(said, "Made virtual device "):
-		p.virtual(r, said)
+		readVirtual(p, r, said)
 		return false
 	case bytes.Contains(said, []byte(": Replacing QP: ")): // after the name of the function
 		e := event.New(event.FailedOver, "queue-pairs-moved", l.quote())
 		e.Info = true
-		p.keep(r, e)
+		keep(p, r, e)
 		return false
 	}
 	return true
 }
 
-// loaded reads "Loaded net plugin IBext_v10 (v10)" and "Loaded net plugin AWS Libfabric (v8)".
-func (p *notices) loaded(r *rank, said []byte) {
+// readLoaded reads "Loaded net plugin IBext_v10 (v10)" and "Loaded net plugin AWS Libfabric (v8)".
+func readLoaded(p *Parser, r *rank, said []byte) {
 	if name, ok := bytes.CutPrefix(said, []byte("Loaded net plugin ")); ok {
 		name, _, _ = bytes.Cut(name, []byte(" ("))
-		p.plugin(r, name)
+		addPlugin(p, r, name)
 	}
 }
 
-// ofi reads the lines of the AWS plugin. That it is loaded names the network; once it has a provider, NCCL uses it,
+// readOFI reads the lines of the AWS plugin. That it is loaded names the network; once it has a provider, NCCL uses it,
 // unless another line says what NCCL uses. NCCL up to 2.4 has no such line.
-func (p *notices) ofi(r *rank, l *logLine, said []byte) {
+func readOFI(p *Parser, r *rank, l *logLine, said []byte) {
 	selected := find.Begins(said, "Selected provider is ") || find.Begins(said, "Selected Provider is ")
 	if !selected && !find.Begins(said, "Initializing aws-ofi-nccl") {
 		return
 	}
-	p.plugin(r, []byte("AWS Libfabric"))
+	addPlugin(p, r, []byte("AWS Libfabric"))
 	if selected || r.Listed.Text == "" {
 		r.Listed = l.quote()
 	}
 	if selected && r.Network == "" {
-		p.choose(r, "AWS Libfabric", r.Listed)
+		choose(p, r, "AWS Libfabric", r.Listed)
 	}
 }
 
-// using reads the list of devices: "[0]mlx5_6:1/RoCE [1]mlx5_7:1/RoCE [RO]; OOB eth0:10.128.2.15<0>". From 2.24 on it
+// readUsing reads the list of devices: "[0]mlx5_6:1/RoCE [1]mlx5_7:1/RoCE [RO]; OOB eth0:10.128.2.15<0>". From 2.24 on it
 // may be empty.
-func (p *notices) using(r *rank, l *logLine, list []byte) {
+func readUsing(p *Parser, r *rank, l *logLine, list []byte) {
 	list, oob, ok := bytes.Cut(list, []byte("; OOB "))
 	if ok {
-		r.OOB = p.address(oob)
+		r.OOB = p.ranks.texts.address(oob)
 	}
-	found := p.hcas(list)
+	found := p.ranks.texts.hcas(list)
 	r.Listed, r.HCAs, r.Virtual = l.quote(), found.devices, append(r.Virtual, found.joined...)
 	if len(r.HCAs) == 0 {
-		p.notice(r, l, event.NoDevice)
+		keepNotice(p, r, l, event.NoDevice)
 	}
 }
 
-// interfaces reads the list of NET/Socket: "[0]eth0:10.128.2.15<0> [1]eth1:10.128.3.15<0>".
-func (p *notices) interfaces(r *rank, l *logLine, list []byte) {
+// readInterfaces reads the list of NET/Socket: "[0]eth0:10.128.2.15<0> [1]eth1:10.128.3.15<0>".
+func readInterfaces(p *Parser, r *rank, l *logLine, list []byte) {
 	r.Sockets = nil
 	for field := range bytes.FieldsSeq(list) {
-		if a := p.address(field); a.Interface != "" && len(r.Sockets) < maxList {
+		if a := p.ranks.texts.address(field); a.Interface != "" && len(r.Sockets) < maxList {
 			r.Sockets = append(r.Sockets, a)
 		}
 	}
@@ -233,21 +233,21 @@ func (p *vocabulary) hca(text []byte) (HCA, bool) {
 	return HCA{Name: p.word(text[:colon]), Port: port, Layer: p.word(text[slash+1:])}, true
 }
 
-// virtual reads a device that 2.24 and later join from several: "[4] name=mlx5_0+mlx5_1 speed=800000 ndevs=2". Its
+// readVirtual reads a device that 2.24 and later join from several: "[4] name=mlx5_0+mlx5_1 speed=800000 ndevs=2". Its
 // index follows those of the physical devices.
-func (p *notices) virtual(r *rank, said []byte) {
+func readVirtual(p *Parser, r *rank, said []byte) {
 	const most = 8
 	index := find.NumberAfter(string(said), "[")
 	_, rest, ok := bytes.Cut(said, []byte("name="))
 	name, _, _ := bytes.Cut(rest, []byte(" "))
 	if ok && index >= 0 && bytes.IndexByte(rest, '+') >= 0 && len(name) <= 200 && len(r.Virtual) < most {
-		r.Virtual = append(r.Virtual, HCA{Index: index, Name: p.word(name)})
+		r.Virtual = append(r.Virtual, HCA{Index: index, Name: p.ranks.texts.word(name)})
 	}
 }
 
-// ability reads whether a NIC and its driver can use GPUDirect, which does not prove that they do: "GPU Direct RDMA
+// readAbility reads whether a NIC and its driver can use GPUDirect, which does not prove that they do: "GPU Direct RDMA
 // Enabled for HCA 0 'mlx5_0'", and of HPC-X "GPU Direct RDMA (DMABUF) enabled for HCA 0 'mlx5_0".
-func (p *notices) ability(r *rank, l *logLine, said []byte) {
+func readAbility(p *Parser, r *rank, l *logLine, said []byte) {
 	list := &r.GPUDirect.Enabled
 	if !find.Begins(said, "GPU Direct RDMA Enabled") && !bytes.Contains(said, []byte(") enabled for HCA ")) {
 		list = &r.GPUDirect.Disabled
@@ -258,7 +258,7 @@ func (p *notices) ability(r *rank, l *logLine, said []byte) {
 		name = bytes.TrimRight(quoted, "' \r\n")
 	}
 	if len(*list) < maxList && len(name) < 200 && !slices.Contains(*list, string(name)) {
-		*list = append(*list, p.word(name))
+		*list = append(*list, p.ranks.texts.word(name))
 	}
 }
 

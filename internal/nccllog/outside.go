@@ -14,21 +14,21 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
-// outside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
-func (p *Parser) outside(at event.Place, line []byte) {
+// readOutside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
+func readOutside(p *Parser, at event.Place, line []byte) {
 	text := strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), "")
 	if at.Line <= scan.FirstLines {
-		p.countTraining(at, text)
+		countTraining(p, at, text)
 	}
-	p.versionLine(at, line, text)
-	if p.test(at, line, text) {
+	versionLine(p, at, line, text)
+	if readBenchmark(p, at, line, text) {
 		return
 	}
-	p.assignments(quoteOf(at, line), text)
-	if p.old(at, line) || p.bareNet(at, line, text) || p.bareLine(at, line) {
+	assignments(p, quoteOf(at, line), text)
+	if readOld(p, at, line) || readBareNet(p, at, line, text) || readBareLine(p, at, line) {
 		return
 	}
-	e, ok := p.frameworkEvent(at, line, text)
+	e, ok := frameworkEvent(p, at, line, text)
 	if !ok {
 		return
 	}
@@ -40,12 +40,12 @@ func (p *Parser) outside(at event.Place, line []byte) {
 	}
 	var r *rank
 	if label != nil {
-		r = p.byLabel[at.File+string(label)]
+		r = p.ranks.byLabel[at.File+string(label)]
 	}
 	if r != nil && r.shared && e.Kind == event.Exception {
 		e.Host, r = r.Host, nil
 	}
-	i := p.keep(r, e)
+	i := keep(p, r, e)
 	if lines := continuation(e, text); lines > 0 && i >= 0 {
 		p.open = pending{event: i, text: text, lines: lines}
 	}
@@ -62,7 +62,7 @@ var ofVLLM = regexp.MustCompile(`\b(?:INFO|WARNING|DEBUG) \d\d-\d\d \d\d:\d\d:\d
 var stackLine = regexp.MustCompile(`\bFile "[^"]+", line \d+,? in |\bframe #\d+: |^ +/\S+\.py:\d+ \w+ *(?:\*\* *)?$`)
 
 // countTraining counts the lines that speak of training. A stack names paths of PyTorch, whatever the program does.
-func (p *Parser) countTraining(at event.Place, text string) {
+func countTraining(p *Parser, at event.Place, text string) {
 	switch {
 	case p.trained >= Trained:
 	case find.Any(text, `File "`, "frame #", ".py:") && stackLine.MatchString(text):
@@ -80,7 +80,7 @@ func (p *Parser) countTraining(at event.Place, text string) {
 const Trained = 3
 
 // trainedAt counts the last lines of a file of which the first ones do not show what it is.
-func (p *Parser) trainedAt(last event.Place, tail scan.Tail) {
+func trainedAt(p *Parser, last event.Place, tail scan.Tail) {
 	if p.trained >= Trained {
 		return
 	}
@@ -88,7 +88,7 @@ func (p *Parser) trainedAt(last event.Place, tail scan.Tail) {
 	for i, line := range all {
 		at := event.Place{File: last.File, Line: last.Line - len(all) + 1 + i}
 		if at.Line > scan.FirstLines {
-			p.countTraining(at, strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), ""))
+			countTraining(p, at, strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), ""))
 		}
 	}
 }
@@ -115,15 +115,15 @@ func speaksOfTraining(text string) bool {
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // versionLine reads the version that rank 0 prints on a separate line, up to 2.21.
-func (p *Parser) versionLine(at event.Place, line []byte, text string) {
+func versionLine(p *Parser, at event.Place, line []byte, text string) {
 	before, after, _ := strings.Cut(text, "CCL version ")
-	v := p.version([]byte(after))
+	v := p.ranks.texts.version([]byte(after))
 	if before == "" || v == "" {
 		return
 	}
 	p.plainVersion = cmp.Or(p.plainVersion, v)
 	if label, _ := prefix.LabelOf(line); label != nil {
-		if r := p.byLabel[at.File+string(label)]; r != nil {
+		if r := p.ranks.byLabel[at.File+string(label)]; r != nil {
 			r.Version = cmp.Or(r.Version, v)
 		}
 	}
@@ -138,15 +138,15 @@ type table struct {
 	events int // when its last line was read
 }
 
-// test reads the lines of nccl-tests: "# Rank 0 Group 0 Pid 64904 on mew0 device 0 [0000:17:00] NVIDIA A100".
-func (p *Parser) test(at event.Place, line []byte, text string) bool {
+// readBenchmark reads the lines of nccl-tests: "# Rank 0 Group 0 Pid 64904 on mew0 device 0 [0000:17:00] NVIDIA A100".
+func readBenchmark(p *Parser, at event.Place, line []byte, text string) bool {
 	succeeded := find.Any(text, event.BenchmarkEnds...) && !strings.Contains(text, "FAILED")
-	if succeeded || p.osu(at, text) {
-		p.keep(nil, event.New(event.Finished, "", quoteOf(at, line)))
+	if succeeded || readOSU(p, at, text) {
+		keep(p, nil, event.New(event.Finished, "", quoteOf(at, line)))
 		return true
 	}
 	if wrongResults(text) {
-		p.keep(nil, event.New(event.WrongResults, "wrong-results", quoteOf(at, line)))
+		keep(p, nil, event.New(event.WrongResults, "wrong-results", quoteOf(at, line)))
 		return true
 	}
 	before, after, ok := strings.Cut(text, "Rank ")
@@ -158,8 +158,8 @@ func (p *Parser) test(at event.Place, line []byte, text string) bool {
 	if err != nil || n >= 1<<20 {
 		return true
 	}
-	t := p.tableOf(at, n)
-	t.Ranks, t.Listed, t.events = max(t.Ranks, n+1), t.Listed+1, len(p.events)
+	t := tableOf(p, at, n)
+	t.Ranks, t.Listed, t.events = max(t.Ranks, n+1), t.Listed+1, len(p.notes.events)
 	const most = 1 << 12
 	host := find.Cut(find.WordAfter(after, " on "), 64)
 	if host != "" && len(t.Hosts) < most && !slices.Contains(t.Hosts, host) {
@@ -184,9 +184,9 @@ func wrongResults(text string) bool {
 	return found != nil && strings.Trim(strings.ReplaceAll(found[1]+found[2], "N/A", ""), "0") != ""
 }
 
-// osu reads the tables of the OSU benchmarks of MPI, and reports whether a line is a result: "8    1.93". MPI may have
+// readOSU reads the tables of the OSU benchmarks of MPI, and reports whether a line is a result: "8    1.93". MPI may have
 // used another transport than the one that failed before.
-func (p *Parser) osu(at event.Place, text string) bool {
+func readOSU(p *Parser, at event.Place, text string) bool {
 	const near = 64
 	if strings.HasPrefix(text, "# OSU ") {
 		p.osuAt = at
@@ -203,24 +203,24 @@ func (p *Parser) osu(at event.Place, text string) bool {
 
 // tableOf returns the table of a rank. Rank 0 begins the next one if anything happened since the last line of a table
 // in the same file.
-func (p *Parser) tableOf(at event.Place, rank int) *table {
+func tableOf(p *Parser, at event.Place, rank int) *table {
 	run := 0
 	for i := len(p.tables) - 1; i >= 0; i-- {
 		t := &p.tables[i]
 		switch {
 		case t.at.File != at.File:
-		case rank > 0 || len(p.events) == t.events || len(p.tables) >= maxRuns:
+		case rank > 0 || len(p.notes.events) == t.events || len(p.tables) >= maxRuns:
 			return t
 		default:
 			run = max(run, t.run+1)
 		}
 	}
-	p.tables = append(p.tables, table{at: at, seq: p.seq, run: run})
+	p.tables = append(p.tables, table{at: at, seq: p.ranks.seq, run: run})
 	return &p.tables[len(p.tables)-1]
 }
 
 // tableAt returns the run of the last table that had begun in a file.
-func (p *Parser) tableAt(file string, seq int) int {
+func tableAt(p *Parser, file string, seq int) int {
 	run := 0
 	for _, t := range p.tables {
 		if t.at.File == file && t.seq <= seq {
@@ -231,7 +231,7 @@ func (p *Parser) tableAt(file string, seq int) int {
 }
 
 // assignments reads variables on a command line or in a dump of the environment: "NCCL_IB_DISABLE=1 python train.py".
-func (p *Parser) assignments(at event.Quote, text string) {
+func assignments(p *Parser, at event.Quote, text string) {
 	if strings.HasPrefix(strings.TrimSpace(text), "#") {
 		return
 	}
@@ -253,12 +253,12 @@ func (p *Parser) assignments(at event.Quote, text string) {
 		if end := strings.IndexAny(value, " \t;'\"\\"); end >= 0 {
 			value = value[:end]
 		}
-		p.assign(Variable{Name: name, Value: find.Cut(value, 120), At: at, Seq: p.seq})
+		assign(p, Variable{Name: name, Value: find.Cut(value, 120), At: at, Seq: p.ranks.seq})
 	}
 }
 
 // assign keeps a value that differs from the last one.
-func (p *Parser) assign(v Variable) {
+func assign(p *Parser, v Variable) {
 	for i := len(p.env) - 1; i >= 0; i-- {
 		if p.env[i].Name == v.Name {
 			if p.env[i].Value != v.Value {
@@ -272,42 +272,42 @@ func (p *Parser) assign(v Variable) {
 	}
 }
 
-// bareNet reads lines that lost their beginning in a copy: "NET/IB : Using [0]mlx5_0:1/RoCE".
-func (p *Parser) bareNet(at event.Place, line []byte, text string) bool {
+// readBareNet reads lines that lost their beginning in a copy: "NET/IB : Using [0]mlx5_0:1/RoCE".
+func readBareNet(p *Parser, at event.Place, line []byte, text string) bool {
 	i := strings.Index(text, "NET/")
 	if i < 0 || i > 40 && !strings.HasPrefix(text[i:], "NET/OFI ") || strings.Contains(text[:i], "via ") {
 		return false
 	}
-	r := p.labelled(at, line)
+	r := p.ranks.labelled(at, line)
 	l := &logLine{at: at, line: line, text: []byte(text[i:])}
 	switch {
 	case r == nil:
 	case find.Any(text, "ompletion", "completed with error", "async ", "failed", "ould"),
 		strings.Contains(text[:i], "WARN"):
-		p.warn(r, l)
+		readWarn(p, r, l)
 	default:
-		p.infoNet(r, l)
+		readInfoNet(p, r, l)
 	}
 	return true
 }
 
-// bareLine reads channels, and the chosen network, in lines that lost their beginning in a copy.
-func (p *Parser) bareLine(at event.Place, line []byte) bool {
+// readBareLine reads channels, and the chosen network, in lines that lost their beginning in a copy.
+func readBareLine(p *Parser, at event.Place, line []byte) bool {
 	text := bytes.TrimSpace(line)
 	isChannel := find.Begins(text, "Channel ") && bytes.Contains(text, []byte(" via "))
 	if !isChannel && !find.Begins(text, "Using network ") {
 		return false
 	}
 	l := &logLine{at: at, line: line, text: text}
-	if r := p.labelled(at, line); r != nil {
-		p.info(r, l)
+	if r := p.ranks.labelled(at, line); r != nil {
+		readInfo(p, r, l)
 	}
 	return true
 }
 
-// old reads lines of NCCL up to 2.3, which do not name it: "host:pid:tid [0] INFO NET : Using interface
+// readOld reads lines of NCCL up to 2.3, which do not name it: "host:pid:tid [0] INFO NET : Using interface
 // eth0:10.0.0.1<0>".
-func (p *Parser) old(at event.Place, line []byte) bool {
+func readOld(p *Parser, at event.Place, line []byte) bool {
 	for _, level := range []string{"INFO ", "WARN "} {
 		i := bytes.Index(line, []byte(level))
 		if i < 2 || line[i-1] != ' ' {
@@ -315,12 +315,12 @@ func (p *Parser) old(at event.Place, line []byte) bool {
 		}
 		s := prefix.SourceOf(line[:i])
 		if len(s.Host) > 0 {
-			p.readSegment(at, line, line[:i], line[i:], false)
+			readSegment(p, at, line, line[:i], line[i:], false)
 			return true
 		}
 		if level == "WARN " && find.Any(string(s.Where), ".cu:", ".cc:", ".h:") {
-			if r := p.labelled(at, line); r != nil {
-				p.warn(r, &logLine{at, line, line[i+len(level):], s.Where})
+			if r := p.ranks.labelled(at, line); r != nil {
+				readWarn(p, r, &logLine{at, line, line[i+len(level):], s.Where})
 			}
 			return true
 		}
@@ -333,7 +333,7 @@ var ofPython = regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d\.\d+ +\
 
 // pythonComplaints reads such lines at the end of a file, after the line from. Anywhere else their words are those of
 // every warning of Python.
-func (p *Parser) pythonComplaints(last event.Place, from int, tail scan.Tail) {
+func pythonComplaints(p *Parser, last event.Place, from int, tail scan.Tail) {
 	all := tail.Lines()
 	for i, line := range all {
 		at := event.Place{File: last.File, Line: last.Line - len(all) + 1 + i}
@@ -341,8 +341,8 @@ func (p *Parser) pythonComplaints(last event.Place, from int, tail scan.Tail) {
 			continue
 		}
 		if _, known := event.OfProgram(string(line)); !known {
-			p.seq++
-			p.keep(nil, event.New(event.Complaint, "complaint", quoteOf(at, line)))
+			p.ranks.seq++
+			keep(p, nil, event.New(event.Complaint, "complaint", quoteOf(at, line)))
 		}
 	}
 }

@@ -27,7 +27,8 @@ const (
 // Parser collects the facts of a log in bounded memory. Its zero value has read nothing. The lines of several
 // processes and files may be mixed; those of one process must be in order.
 type Parser struct {
-	notices
+	ranks        roster
+	notes        notices
 	turn         turn
 	open         pending
 	lastError    map[string]repetition // by label or file
@@ -50,26 +51,26 @@ type turn struct {
 	rank *rank
 }
 
-// line reads one line, or a part of one, without line ends.
-func (p *Parser) line(at event.Place, line []byte) {
-	p.seq++
-	if p.open.lines > 0 && p.continueWarning(line) {
+// readLine reads one line, or a part of one, without line ends.
+func readLine(p *Parser, at event.Place, line []byte) {
+	p.ranks.seq++
+	if p.open.lines > 0 && continueWarning(p, line) {
 		return
 	}
 	if t := p.turn; t.rank != nil && bytes.HasPrefix(line, t.head) && prefix.Segment(line, len(t.head)) < 0 {
-		p.info(t.rank, &logLine{at: at, line: line, text: line[len(t.head):]})
+		readInfo(p, t.rank, &logLine{at: at, line: line, text: line[len(t.head):]})
 		return
 	}
 	i := prefix.Segment(line, 0)
 	switch {
 	case i < 0:
-		p.outside(at, line)
+		readOutside(p, at, line)
 		return
 	case prefix.Segment(line, i+5) >= 0:
-		p.records(at, line, i)
+		readRecords(p, at, line, i)
 		return
 	}
-	r := p.readSegment(at, line, line[:i], line[i+5:], false)
+	r := readSegment(p, at, line, line[:i], line[i+5:], false)
 	if r != nil && r.Host != "" && find.Begins(line[i+5:], "INFO ") {
 		p.turn = turn{append(p.turn.head[:0], line[:i+10]...), r}
 	}
@@ -77,18 +78,18 @@ func (p *Parser) line(at event.Place, line []byte) {
 
 // readSegment reads the level and the text that one process wrote, and returns its rank, or nil. Torn: another process
 // had begun the line.
-func (p *Parser) readSegment(at event.Place, line, before, text []byte, torn bool) *rank {
+func readSegment(p *Parser, at event.Place, line, before, text []byte, torn bool) *rank {
 	s := prefix.SourceOf(before)
-	r := p.rankOf(s, at, line, torn)
+	r := p.ranks.rankOf(s, at, line, torn)
 	if r == nil {
 		return nil
 	}
 	l := &logLine{at, line, text[5:], s.Where}
 	switch {
 	case find.Begins(text, "INFO"):
-		p.info(r, l)
+		readInfo(p, r, l)
 	case find.Begins(text, "WARN"):
-		p.warn(r, l)
+		readWarn(p, r, l)
 	}
 	return r
 }
@@ -101,10 +102,10 @@ func (p *Parser) End(last event.Place, tail []byte) {
 	if len(p.ends) >= maxFiles {
 		return
 	}
-	p.pythonComplaints(last, p.ends[last.File].Line, tail)
-	p.trainedAt(last, tail)
+	pythonComplaints(p, last, p.ends[last.File].Line, tail)
+	trainedAt(p, last, tail)
 	end := scan.Ending{Line: last.Line, Own: last.Line}
-	if p.doubted[last.File] {
+	if p.notes.doubted[last.File] {
 		end = scan.EndingOf(last.Line, tail)
 	}
 	p.ends[last.File] = end

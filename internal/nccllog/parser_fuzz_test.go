@@ -49,7 +49,7 @@ func FuzzList(f *testing.F) {
 	f.Add("[0]mlx5_6:1:0:1/RoCE [1]a:2/IB")
 	f.Fuzz(func(t *testing.T, list string) {
 		var p Parser
-		for _, h := range p.hcas([]byte(list)).devices {
+		for _, h := range p.ranks.texts.hcas([]byte(list)).devices {
 			if h.Name == "" && !strings.Contains(list, "\xff") && utf8.ValidString(list) {
 				t.Errorf("%q: %+v", list, h)
 			}

@@ -362,10 +362,10 @@ func TestParserBounded(t *testing.T) {
 	for _, e := range l.Runs[0].Events {
 		texts = max(texts, len(e.Text))
 	}
-	if len(l.Runs[0].Ranks) != maxRanks || len(p.events) > maxEvents || len(p.words) > maxWords || texts > maxText ||
+	if len(l.Runs[0].Ranks) != maxRanks || len(p.notes.events) > maxEvents || len(p.ranks.texts.words) > maxWords || texts > maxText ||
 		!l.Runs[0].Truncated {
-		t.Errorf("%d ranks, %d events, %d words, texts of %d, truncated %v", len(l.Runs[0].Ranks), len(p.events),
-			len(p.words), texts, l.Runs[0].Truncated)
+		t.Errorf("%d ranks, %d events, %d words, texts of %d, truncated %v", len(l.Runs[0].Ranks), len(p.notes.events),
+			len(p.ranks.texts.words), texts, l.Runs[0].Truncated)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // frameworkEvent returns the event of a line that another program wrote.
-func (p *Parser) frameworkEvent(at event.Place, line []byte, text string) (event.Event, bool) {
+func frameworkEvent(p *Parser, at event.Place, line []byte, text string) (event.Event, bool) {
 	if strings.Contains(text, "Exception ignored in") {
 		p.ignored = at
 	}
@@ -23,7 +23,7 @@ func (p *Parser) frameworkEvent(at event.Place, line []byte, text string) (event
 		e.Name = find.Between(find.LastPart(text), "[", "]")
 		return e, true
 	}
-	if e, ok := p.repeated(at, line, text); ok {
+	if e, ok := readRepeated(p, at, line, text); ok {
 		return e, true
 	}
 	if e, ok := event.OfQuote(text); ok {
@@ -43,18 +43,18 @@ type repetition struct {
 	named bool // "Last error:" was read: the next text is the warning, known or not
 }
 
-// repeated reads NCCL's last warning, which PyTorch prints again.
-func (p *Parser) repeated(at event.Place, line []byte, text string) (event.Event, bool) {
+// readRepeated reads NCCL's last warning, which PyTorch prints again.
+func readRepeated(p *Parser, at event.Place, line []byte, text string) (event.Event, bool) {
 	label, _ := prefix.LabelOf(line)
 	key := cmp.Or(string(label), at.File)
 	if _, after, ok := strings.Cut(text, "Last error:"); ok {
-		p.expectWarning(key, true)
+		expectWarning(p, key, true)
 		if text = strings.TrimSpace(after); text == "" {
 			return event.Event{}, false
 		}
 	} else if p.lastError[key].lines == 0 {
 		if strings.Contains(text, "Error: ") && strings.Contains(text, "nccl") {
-			p.expectWarning(key, false)
+			expectWarning(p, key, false)
 		}
 		return event.Event{}, false
 	}
@@ -69,7 +69,7 @@ func (p *Parser) repeated(at event.Place, line []byte, text string) (event.Event
 	return e, e.Kind != event.Warning || e.Signature == "last-error"
 }
 
-func (p *Parser) expectWarning(key string, named bool) {
+func expectWarning(p *Parser, key string, named bool) {
 	const most = 1 << 12
 	if p.lastError == nil || len(p.lastError) > most {
 		p.lastError = map[string]repetition{}

@@ -27,15 +27,15 @@ func (p *Parser) Line(at event.Place, line []byte) {
 		}
 	}
 	if text == "" {
-		p.line(at, line)
+		readLine(p, at, line)
 		return
 	}
-	before := p.recognized
+	before := p.notes.recognized
 	for text := range strings.SplitSeq(text, "\n") {
-		p.line(at, lines.Clean(nil, []byte(text)))
+		readLine(p, at, lines.Clean(nil, []byte(text)))
 	}
-	if p.recognized == before && event.Complains(string(line)) {
-		p.keep(nil, event.New(event.Complaint, "complaint", quoteOf(at, line)))
+	if p.notes.recognized == before && event.Complains(string(line)) {
+		keep(p, nil, event.New(event.Complaint, "complaint", quoteOf(at, line)))
 	}
 }
 
@@ -53,20 +53,20 @@ func message(line []byte) string {
 // whose line ends were lost.
 const fewRecords = 3
 
-// records reads a line with several records: processes wrote into one another's lines, or the line ends were lost. Each
+// readRecords reads a line with several records: processes wrote into one another's lines, or the line ends were lost. Each
 // ends where the next one begins. First is the index of NCCL's first name.
-func (p *Parser) records(at event.Place, line []byte, first int) {
+func readRecords(p *Parser, at event.Place, line []byte, first int) {
 	joined := bytes.Count(line, []byte("NCCL ")) > fewRecords
 	begin, known := 0, map[process]bool(nil)
 	if joined {
 		known = processesOf(line, first)
 		begin = recordStart(line[:first])
-		p.foreign(at, line[:begin])
+		readForeign(p, at, line[:begin])
 	}
 	for name := first; name >= 0; {
 		next, end, following := prefix.Segment(line, name+5), len(line), 0
 		if next >= 0 {
-			end = name + 10 + p.nextRecord(line[name+10:next], known)
+			end = name + 10 + nextRecord(p, line[name+10:next], known)
 			following = end
 			if end == next { // other output hides where it begins
 				following = name + 10
@@ -74,10 +74,10 @@ func (p *Parser) records(at event.Place, line []byte, first int) {
 		}
 		torn := name != first && !(joined && line[begin-1] == ' ')
 		text := line[name+5 : name+10+len(bytes.TrimRight(line[name+10:end], " "))]
-		p.seq++
-		p.readSegment(at, bytes.TrimRight(line[begin:end], " "), line[begin:name], text, torn)
+		p.ranks.seq++
+		readSegment(p, at, bytes.TrimRight(line[begin:end], " "), line[begin:name], text, torn)
 		if joined && find.Begins(text, "INFO") {
-			p.foreign(at, text[4:])
+			readForeign(p, at, text[4:])
 		}
 		begin, name = following, next
 	}
@@ -110,25 +110,25 @@ func processesOf(line []byte, first int) map[process]bool {
 
 // nextRecord is recordStart for a line without line ends, in which a host may follow a value without a blank:
 // "+cuda12.9gpu-0:41:50 [0]" if the line also has gpu-0:41 on its own.
-func (p *Parser) nextRecord(text []byte, known map[process]bool) int {
+func nextRecord(p *Parser, text []byte, known map[process]bool) int {
 	s := prefix.SourceOf(text)
 	for i := len(s.Host) - 1; i > 0; i-- {
 		if host := string(s.Host[i:]); known[process{host, s.PID, s.Device}] {
-			p.knowHost(host)
+			p.ranks.knowHost(host)
 			return len(s.Before) + i
 		}
 	}
 	return recordStart(text)
 }
 
-// foreign reads text of other programs that stands between records of a line without line ends.
-func (p *Parser) foreign(at event.Place, line []byte) {
+// readForeign reads text of other programs that stands between records of a line without line ends.
+func readForeign(p *Parser, at event.Place, line []byte) {
 	text := strings.ToValidUTF8(string(line), "")
-	if text == "" || p.test(at, line, text) {
+	if text == "" || readBenchmark(p, at, line, text) {
 		return
 	}
-	if e, ok := p.frameworkEvent(at, line, text); ok {
+	if e, ok := frameworkEvent(p, at, line, text); ok {
 		e.Quote = quoteOf(at, line[max(len(line)-maxText, 0):])
-		p.keep(nil, e)
+		keep(p, nil, e)
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 // roster finds the rank that wrote a line.
 type roster struct {
-	vocabulary
+	texts     vocabulary
 	seq       int // of the line
-	ranks     []*rank
+	all       []*rank
 	byProcess map[process]*rank
 	bySeat    map[process]*rank // without the host
 	byLabel   map[string]*rank  // by file and launcher's prefix
@@ -161,34 +161,34 @@ func (p *roster) labelled(at event.Place, line []byte) *rank {
 }
 
 func (p *roster) add(r Rank, line int) *rank {
-	if len(p.ranks) >= maxRanks {
+	if len(p.all) >= maxRanks {
 		p.truncated = true
 		return nil
 	}
-	if p.ranks == nil {
+	if p.all == nil {
 		p.byProcess, p.bySeat = map[process]*rank{}, map[process]*rank{}
 		p.byLabel = map[string]*rank{}
 	}
 	r.Number = -1
-	added := &rank{Rank: r, index: len(p.ranks), first: p.seq, line: line}
-	p.ranks = append(p.ranks, added)
+	added := &rank{Rank: r, index: len(p.all), first: p.seq, line: line}
+	p.all = append(p.all, added)
 	return added
 }
 
 // renew begins a new rank for a process that got the number of an earlier one, as in a container that was restarted,
 // where each is process 1. The earlier one keeps its place in the list.
 func (p *roster) renew(r *rank, l *logLine, known Rank) {
-	if len(p.ranks) >= maxRanks {
+	if len(p.all) >= maxRanks {
 		p.truncated = true
 		return
 	}
 	old := *r
 	old.Last = p.seq - 1
-	p.ranks[old.index] = &old
-	*r = rank{Rank: known, index: len(p.ranks), first: p.seq, line: l.at.Line, again: true}
+	p.all[old.index] = &old
+	*r = rank{Rank: known, index: len(p.all), first: p.seq, line: l.at.Line, again: true}
 	r.Host, r.PID, r.Device, r.File, r.Glued, r.Last = old.Host, old.PID, old.Device, l.at.File, old.Glued, p.seq
 	_, r.Number = prefix.LabelOf(l.line)
-	p.ranks = append(p.ranks, r)
+	p.all = append(p.all, r)
 }
 
 // vocabulary keeps one copy of a text for all ranks.

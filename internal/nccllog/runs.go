@@ -10,44 +10,44 @@ import (
 
 // Log returns the facts so far. Later lines do not change it.
 func (p *Parser) Log() Log {
-	runOf := p.runs()
-	begins := p.beginnings(runOf)
+	runOf := runsOf(p)
+	begins := beginningsOf(p, runOf)
 	log := Log{Runs: make([]Run, begins.runs)}
-	index := make([]int, len(p.ranks)) // in its run
-	for i, r := range p.ranks {
+	index := make([]int, len(p.ranks.all)) // in its run
+	for i, r := range p.ranks.all {
 		run := &log.Runs[runOf[i]]
 		index[i] = len(run.Ranks)
 		run.Ranks = append(run.Ranks, r.copied())
 		run.Ringed = max(run.Ringed, r.ringed)
 	}
-	for _, e := range p.events {
+	for _, e := range p.notes.events {
 		of, rank := begins.runAt(e.At.File, e.Seq), e.Rank
 		e.Rank = -1
-		if rank >= 0 && (p.ranks[rank].Host != "" || runOf[rank] == of) {
+		if rank >= 0 && (p.ranks.all[rank].Host != "" || runOf[rank] == of) {
 			of, e.Rank = runOf[rank], index[rank]
 		}
 		log.Runs[of].Events = append(log.Runs[of].Events, e)
 	}
 	for i := range log.Runs {
 		slices.SortStableFunc(log.Runs[i].Events, func(a, b event.Event) int { return a.Seq - b.Seq })
-		p.complete(&log.Runs[i], i, begins)
+		complete(p, &log.Runs[i], i, begins)
 	}
 	return log
 }
 
 // complete adds the facts that do not come from the run's own lines.
-func (p *Parser) complete(run *Run, number int, begins beginnings) {
-	run.Trained, run.Truncated = p.trained, p.truncated
+func complete(p *Parser, run *Run, number int, begins beginnings) {
+	run.Trained, run.Truncated = p.trained, p.ranks.truncated
 	run.Ends = begins.ends(number, p.ends)
-	until := p.seq
+	until := p.ranks.seq
 	if number+1 < begins.runs && len(run.Ranks) > 0 {
 		until = slices.MaxFunc(run.Ranks, func(a, b Rank) int { return a.Last - b.Last }).Last
 	}
-	run.Env = p.variablesUntil(until)
+	run.Env = variablesUntil(p, until)
 	if len(run.Ranks) == 0 {
 		run.Version = p.plainVersion
 	}
-	run.Tests = p.testsOf(number)
+	run.Tests = testsOf(p, number)
 	byNumber := map[int]int{}
 	for i := range run.Ranks {
 		r := &run.Ranks[i]
@@ -76,7 +76,7 @@ func (p *Parser) complete(run *Run, number int, begins beginnings) {
 }
 
 // testsOf returns the tables of a run: each process of a program without MPI writes its own.
-func (p *Parser) testsOf(run int) Tests {
+func testsOf(p *Parser, run int) Tests {
 	var all Tests
 	for _, t := range p.tables {
 		if t.run == run {
@@ -90,7 +90,7 @@ func (p *Parser) testsOf(run int) Tests {
 }
 
 // variablesUntil returns the values of variables that were assigned up to a line.
-func (p *Parser) variablesUntil(until int) []Variable {
+func variablesUntil(p *Parser, until int) []Variable {
 	var found []Variable
 	for _, v := range p.env {
 		i := slices.IndexFunc(found, func(known Variable) bool { return known.Name == v.Name })
@@ -115,25 +115,25 @@ func (r *rank) copied() Rank {
 	return c
 }
 
-// runs returns the run of each rank. A process belongs to the next run if another one had the same number in the job
+// runsOf returns the run of each rank. A process belongs to the next run if another one had the same number in the job
 // and the same GPU of the same host, and logged its last line before: a launcher or the kubelet started the job again,
 // or several programs wrote into one file in turn. Processes without a number are all of one run: in containers with
 // one GPU each, every process calls its GPU 0. In a file of nccl-tests, each table begins a run.
-func (p *Parser) runs() []int {
+func runsOf(p *Parser) []int {
 	type seat struct {
 		host           string
 		device, number int
 	}
-	runs := make([]int, len(p.ranks))
+	runs := make([]int, len(p.ranks.all))
 	latest := map[seat]int{} // rank
-	for i, r := range p.ranks {
-		runs[i] = p.tableAt(r.File, r.first)
+	for i, r := range p.ranks.all {
+		runs[i] = tableAt(p, r.File, r.first)
 		if r.anonymous() || r.Number < 0 {
 			continue
 		}
 		s := seat{r.Host, r.Device, r.Number}
 		if j, ok := latest[s]; ok {
-			old := p.ranks[j]
+			old := p.ranks.all[j]
 			another := old.PID != r.PID || r.again
 			if another && old.Last < r.first && (old.commID == "" || old.commID != r.commID) {
 				runs[i] = min(max(runs[i], runs[j]+1), maxRuns-1)
@@ -141,7 +141,7 @@ func (p *Parser) runs() []int {
 		}
 		latest[s] = i
 	}
-	p.placeAnonymous(runs)
+	p.ranks.placeAnonymous(runs)
 	return runs
 }
 
@@ -151,12 +151,12 @@ func (r *rank) anonymous() bool { return r.Host == "" || r.World == 0 || r.Glued
 // placeAnonymous puts each anonymous process into the latest run that had begun when it logged its last line.
 func (p *roster) placeAnonymous(runs []int) {
 	begin := map[int]int{} // the first line of each run
-	for i, r := range p.ranks {
+	for i, r := range p.all {
 		if at, ok := begin[runs[i]]; r.World > 0 && !r.Glued && (!ok || r.first < at) {
 			begin[runs[i]] = r.first
 		}
 	}
-	for i, r := range p.ranks {
+	for i, r := range p.all {
 		if !r.anonymous() {
 			continue
 		}
@@ -176,9 +176,9 @@ type beginnings struct {
 
 type beginning struct{ seq, line int }
 
-func (p *Parser) beginnings(runOf []int) beginnings {
+func beginningsOf(p *Parser, runOf []int) beginnings {
 	b := beginnings{1, map[string]map[int]beginning{}}
-	for i, r := range p.ranks {
+	for i, r := range p.ranks.all {
 		b.add(runOf[i], r.File, beginning{r.first, r.line})
 	}
 	for _, t := range p.tables {

@@ -17,17 +17,17 @@ type pending struct {
 	lines int // that may still belong to it
 }
 
-// warn reads a line of level WARN.
-func (p *Parser) warn(r *rank, l *logLine) {
-	r.Last = p.seq
+// readWarn reads a line of level WARN.
+func readWarn(p *Parser, r *rank, l *logLine) {
+	r.Last = p.ranks.seq
 	text, where := strings.ToValidUTF8(string(l.text[:min(len(l.text), 2*maxText)]), ""), string(l.where)
-	p.sourceOfNet(r, where)
+	sourceOfNet(p, r, where)
 	e := event.OfWarning(text, where)
 	e.Quote = l.quote()
 	if e.Kind != event.Harmless && e.Kind != event.NoPassthrough {
-		r.warnedAt = p.seq
+		r.warnedAt = p.ranks.seq
 	}
-	i := p.keep(r, e)
+	i := keep(p, r, e)
 	if lines := continuation(e, text); lines > 0 && i >= 0 {
 		label, _ := prefix.LabelOf(l.line)
 		p.open = pending{event: i, text: text, where: where, label: string(label), lines: lines}
@@ -49,7 +49,7 @@ func continuation(e event.Event, text string) int {
 }
 
 // continueWarning adds a line to the open warning if it adds evidence.
-func (p *Parser) continueWarning(line []byte) bool {
+func continueWarning(p *Parser, line []byte) bool {
 	if len(line) == 0 {
 		return false
 	}
@@ -63,7 +63,7 @@ func (p *Parser) continueWarning(line []byte) bool {
 	if !strings.ContainsAny(text, ",:=<(") && !strings.Contains(text, "GID") {
 		return false
 	}
-	old := &p.events[p.open.event]
+	old := &p.notes.events[p.open.event]
 	if old.Verbs != nil {
 		p.open.text = strings.TrimRight(p.open.text, ", ") + ","
 	}
@@ -84,13 +84,13 @@ func addsEvidence(e, old event.Event) bool {
 }
 
 // retried reads a failure of level INFO after which NCCL tries again.
-func (p *notices) retried(r *rank, l *logLine) {
+func retried(p *Parser, r *rank, l *logLine) {
 	text := strings.ToValidUTF8(string(l.text[:min(len(l.text), maxText)]), "")
 	if !strings.Contains(text, "retry") {
 		return
 	}
 	if e := event.OfWarning(text, ""); e.Kind == event.ConnectFailed || e.Kind == event.VerbsFailed {
 		e.Quote, e.Info = l.quote(), true
-		p.keep(r, e)
+		keep(p, r, e)
 	}
 }
