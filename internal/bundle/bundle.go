@@ -49,6 +49,11 @@ type Subject struct {
 	Passed []string `json:"passed,omitempty"`
 }
 
+// Named reports whether the subject is more than files.
+func (s Subject) Named() bool {
+	return s.Cluster || s.Namespace != "" || s.Job != "" || len(s.Pods)+len(s.Nodes) > 0
+}
+
 // Ref names the job.
 func (s Subject) Ref() workload.Ref { return workload.Ref{Kind: s.Kind, Name: s.Job} }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/docs"
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/explain/causes"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -36,6 +37,8 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 			page, err := docs.CheckPage(id)
 			if cause := causes.Page(id); err != nil && cause != "" {
 				page, err = cause, nil
+			} else if err == nil {
+				page += inLogs(check.ID(id))
 			}
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 				near := nearest(id)
@@ -50,6 +53,20 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 			return err
 		},
 	}
+}
+
+// inLogs says which causes of logs the check shows.
+func inLogs(id check.ID) string {
+	shown := causes.ShownBy(id)
+	if len(shown) == 0 {
+		return ""
+	}
+	names := make([]string, len(shown))
+	for i, cause := range shown {
+		names[i] = string(cause)
+	}
+	return "\n## In logs\n\n`railhead explain` names it as " + words.And(names) +
+		"; with `--with`, it asks this check.\n"
 }
 
 // explained returns the IDs of the checks, and then of the causes.

@@ -157,13 +157,18 @@ func newSetupRollback(a *app) *cobra.Command {
 				return err
 			}
 			p, findings := setup.Rollback(s)
-			for _, undo := range []func(cluster.State) (plan.Plan, []check.Finding){metrics.Undo, webhook.Undo} {
-				first, unread := undo(s)
+			undone := []string{"cluster"}
+			for _, component := range []struct {
+				name string
+				undo func(cluster.State) (plan.Plan, []check.Finding)
+			}{{"metrics", metrics.Undo}, {"webhook", webhook.Undo}} {
+				first, unread := component.undo(s)
 				findings = append(unread, findings...)
 				if p.Steps = append(first.Steps, p.Steps...); !first.Empty() {
-					p.Title += strings.Replace(first.Title, "Undo", " and", 1)
+					undone = append(undone, component.name)
 				}
 			}
+			p.Title = plan.UndoTitle(undone...)
 			if gone := p.Deleted(); gone != "" {
 				p.Closing = "Deleted " + gone + ". What 'setup namespace' created stays: " +
 					"undo it with 'railhead setup rollback namespace NAMESPACE'."
@@ -242,7 +247,7 @@ func (s Streams) setupStatus(status setup.ClusterStatus) error {
 	t := report.Table{Columns: []string{"POOL", "NODE", "STATE", "NOTE"}}
 	stuck := false
 	for _, p := range status.Pools {
-		state := strings.TrimPrefix(p.Progress.Text, p.Pool+": ")
+		state := p.Progress.Of(p.Pool)
 		if p.Paused {
 			state = "paused by railhead: continue with 'railhead setup cluster' or undo with 'railhead setup rollback'"
 		}

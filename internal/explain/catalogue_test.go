@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/explain/causes"
 )
 
@@ -41,6 +42,10 @@ func causesPage() string {
 	for _, e := range all {
 		fmt.Fprintf(&page, "\n## %s\n\n%s.\n\n**Fix:** %s\n\n**To be sure:** %s\n", e.ID,
 			escape(strings.ToUpper(e.Title[:1])+e.Title[1:]), escape(e.Fix), escape(e.Experiment))
+		link := func(id check.ID) string { return fmt.Sprintf("[%s](checks/%[1]s.md)", id) }
+		if text := e.OnMachines(link); text != "" {
+			fmt.Fprintf(&page, "\n**With `--with`:** %s\n", text)
+		}
 	}
 	return page.String()
 }

@@ -182,7 +182,7 @@ func bundlePage(b bundle.Bundle, file string) html.Page {
 
 func verdictPage(v examine.Verdict, seen html.Diagnosed) html.Page {
 	seen.Diagnosis, seen.Story, seen.Title = v.Diagnosis, v.Log, v.Title()
-	if seen.Title == "Namespace " { // files have no subject
+	if !v.Subject.Named() {
 		switch {
 		case len(seen.Machines) == 1:
 			seen.Title = seen.Machines[0].Ref.String()

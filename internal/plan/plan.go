@@ -162,6 +162,16 @@ type Reboot struct {
 // Condition returns the progress of a step. It is a pure function, so that a file can test it.
 type Condition func(cluster.State) Progress
 
+// UndoTitle is the title of a plan that undoes setup commands: "Undo 'railhead setup cluster' and 'railhead setup
+// metrics'".
+func UndoTitle(setups ...string) string {
+	names := make([]string, len(setups))
+	for i, name := range setups {
+		names[i] = "'railhead setup " + name + "'"
+	}
+	return "Undo " + strings.Join(names, " and ")
+}
+
 // Progress is the progress of a step.
 type Progress struct {
 	Done  bool
@@ -172,6 +182,14 @@ type Progress struct {
 	Doubt *check.Finding  // the first obstacle that may pass
 
 	Queued bool // a queue holds the job, for as long as it takes
+}
+
+// Of returns the text of a bar, or of the whole if there is none of that name.
+func (p Progress) Of(name string) string {
+	if i := slices.IndexFunc(p.Bars, func(b Bar) bool { return b.Name == name }); i >= 0 {
+		return p.Bars[i].Text
+	}
+	return p.Text
 }
 
 // AddObstacle adds an obstacle to Stuck or Doubt.
@@ -189,6 +207,7 @@ type Bar struct {
 	Name  string
 	Count int
 	Total int
+	Text  string // "4 of 13 nodes done"; may be empty
 }
 
 // Waiting is the State of an Item that has not started.

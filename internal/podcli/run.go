@@ -276,8 +276,8 @@ func warnOfFallback(w io.Writer, d decision) {
 	fmt.Fprintln(w, bar)
 	report.Line(w, "%s", text)
 	if overTCP {
-		fmt.Fprintln(w, "Expect about "+rail.SlowerOverTCP+" less bandwidth: 0.98 GiB/s over the pod network instead of",
-			"83 GiB/s, measured with four 400 Gb/s rails.")
+		fmt.Fprintln(w, "Expect about "+rail.SlowerOverTCP+" less bandwidth: 0.98 GiB/s over the pod network instead",
+			"of 83 GiB/s, measured with four 400 Gb/s rails.")
 	}
 	fmt.Fprintln(w, "Why:")
 	report.Findings(w, blocking, report.Full)

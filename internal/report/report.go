@@ -56,16 +56,6 @@ func Percent(part float64) string {
 	return fmt.Sprintf("%.1f %%", 100*part)
 }
 
-// Size writes a number of bytes in the largest binary unit: "256 MiB".
-func Size(bytes int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	size, i := float64(bytes), 0
-	for size >= 1024 && i < len(units)-1 {
-		size, i = size/1024, i+1
-	}
-	return fmt.Sprintf("%.4g %s", size, units[i])
-}
-
 // Encode writes a value as "json" or "yaml".
 func Encode(w io.Writer, format string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")

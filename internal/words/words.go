@@ -72,3 +72,13 @@ func Natural(a, b string) int {
 func digits(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "0123456789"))
 }
+
+// Bytes writes a number of bytes in the largest binary unit: "256 MiB".
+func Bytes(bytes int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	size, i := float64(bytes), 0
+	for size >= 1024 && i < len(units)-1 {
+		size, i = size/1024, i+1
+	}
+	return fmt.Sprintf("%.4g %s", size, units[i])
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/machine"
 	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // Entry is the part of a cause that is the same in every log.
@@ -36,11 +37,45 @@ func Catalogue() []Entry {
 func Page(id string) string {
 	for _, e := range Catalogue() {
 		if string(e.ID) == id {
-			return fmt.Sprintf("# %s\n\nA cause that `railhead explain` finds in logs: %s.\n\n## Fix\n\n%s\n\n## "+
+			page := fmt.Sprintf("# %s\n\nA cause that `railhead explain` finds in logs: %s.\n\n## Fix\n\n%s\n\n## "+
 				"To be sure\n\n%s\n", id, e.Title, e.Fix, e.Experiment)
+			if text := e.OnMachines(func(id check.ID) string { return string(id) }); text != "" {
+				page += "\n## On a machine\n\nWith `--with`, " + text + "\n"
+			}
+			return page
 		}
 	}
 	return ""
+}
+
+// OnMachines says which checks show or exclude the cause; "" if none does. Link writes the ID of a check.
+func (e Entry) OnMachines(link func(check.ID) string) string {
+	all := func(ids []check.ID) string {
+		links := make([]string, len(ids))
+		for i, id := range ids {
+			links[i] = link(id)
+		}
+		return words.And(links)
+	}
+	text := ""
+	if p := e.proof.Proof; len(p.ShownBy) > 0 {
+		text = "these checks of `railhead doctor` show it: " + all(p.ShownBy) + "."
+		if len(p.ExcludedBy) > 0 {
+			text += " Where " + all(p.ExcludedBy) + " passed, the cause is another one."
+		}
+	}
+	return text
+}
+
+// ShownBy returns the causes that a finding of a check shows.
+func ShownBy(id check.ID) []story.CauseID {
+	var all []story.CauseID
+	for _, e := range Catalogue() {
+		if slices.Contains(e.proof.ShownBy, id) {
+			all = append(all, e.ID)
+		}
+	}
+	return all
 }
 
 // Titles returns the titles of all causes by their IDs.

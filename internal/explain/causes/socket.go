@@ -36,9 +36,9 @@ func socketCauses(in *input, e event.Event) []candidate {
 	}
 	if wrong := facts.LocalAddress(peer); wrong != "" && e.Kind == event.ConnectFailed {
 		if cabled(in, e, peer) {
-			return append(byError(in, e, problem, said), possible(story.BootstrapWrongAddress, said+": "+wrong, e)...)
+			return append(byError(in, e, problem, said), possible(story.BootstrapWrongAddress, said+": that is "+wrong, e)...)
 		}
-		return slices.Concat(likely(story.BootstrapWrongAddress, said+": "+wrong, e), ifnames(in))
+		return slices.Concat(likely(story.BootstrapWrongAddress, said+": that is "+wrong, e), ifnames(in))
 	}
 	if bad := in.badOffer(); bad != "" && e.Kind == event.ConnectFailed {
 		return slices.Concat(likely(story.BootstrapWrongAddress, said+"; "+bad, e), byError(in, e, problem, said))
@@ -110,8 +110,7 @@ func badOfferOf(ranks []nccllog.Rank) string {
 	for _, r := range ranks {
 		b := r.Bootstrap
 		if why := facts.LocalAddress(b.IP); why != "" {
-			return fmt.Sprintf("%s offers %s:%s, %s", facts.RankName(r, -1), b.Interface, b.IP,
-				strings.TrimPrefix(why, "that is "))
+			return fmt.Sprintf("%s offers %s:%s, %s", facts.RankName(r, -1), b.Interface, b.IP, why)
 		}
 		for _, prefix := range []string{"docker", "virbr", "lo"} {
 			if b.Interface == "lo" || prefix != "lo" && strings.HasPrefix(b.Interface, prefix) {

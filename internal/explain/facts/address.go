@@ -8,17 +8,18 @@ import (
 // linkLocalNetwork has addresses that hosts give themselves (RFC 3927).
 const linkLocalNetwork = "169.254.0.0/16"
 
-// LocalAddress says why an address cannot be another host's: bridges of docker and libvirt, loopback.
+// LocalAddress says what an address is that cannot be another host's: "the docker bridge, which every host has"; "" if
+// it can.
 func LocalAddress(peer string) string {
 	a := AddressOf(peer)
 	for _, known := range []struct {
 		prefix string
 		why    string
 	}{
-		{"172.17.0.0/16", "that is the docker bridge, which every host has"},
-		{"127.0.0.0/8", "that is the loopback interface"},
-		{linkLocalNetwork, "that is a link-local address, which only hosts of the same link reach"},
-		{"192.168.122.0/24", "that is libvirt's bridge, which every host has"},
+		{"172.17.0.0/16", "the docker bridge, which every host has"},
+		{"127.0.0.0/8", "the loopback interface"},
+		{linkLocalNetwork, "a link-local address, which only hosts of the same link reach"},
+		{"192.168.122.0/24", "libvirt's bridge, which every host has"},
 	} {
 		if p := netip.MustParsePrefix(known.prefix); a.IsValid() && p.Contains(a.Unmap()) {
 			return known.why
@@ -26,9 +27,9 @@ func LocalAddress(peer string) string {
 	}
 	switch {
 	case a.IsLoopback():
-		return "that is the loopback interface"
+		return "the loopback interface"
 	case strings.HasPrefix(a.Zone(), "veth"):
-		return "that is the host's end of a link to a container"
+		return "the host's end of a link to a container"
 	}
 	return ""
 }

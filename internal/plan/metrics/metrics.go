@@ -104,7 +104,7 @@ func Undo(s cluster.State) (plan.Plan, []check.Finding) {
 	step := plan.Step{ID: "metrics", Title: "Delete the pods with RDMA metrics"}
 	step.Changes = plan.DeleteComponent(s, Component, "created by setup metrics",
 		"PodMonitor", "DaemonSet", "SecurityContextConstraints", "ServiceAccount", "Namespace")
-	p := plan.Plan{Title: "Undo 'railhead setup metrics'"}
+	p := plan.Plan{Title: plan.UndoTitle("metrics")}
 	if len(step.Changes) > 0 {
 		p.Steps = []plan.Step{step}
 	}

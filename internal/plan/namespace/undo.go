@@ -39,7 +39,7 @@ func Undo(s cluster.State, namespace string) (plan.Plan, []check.Finding) {
 	// pools first: an interrupted run finds the rest of them by the networks
 	pools, notes := undoPools(s, namespace, changes)
 	changes = append(pools, changes...)
-	p := plan.Plan{Title: "Undo 'railhead setup namespace " + namespace + "'"}
+	p := plan.Plan{Title: plan.UndoTitle("namespace " + namespace)}
 	if len(changes) == 0 {
 		return p, nil
 	}

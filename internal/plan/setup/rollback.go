@@ -28,7 +28,7 @@ func Rollback(s cluster.State) (plan.Plan, []check.Finding) {
 		return plan.Plan{}, unreadable
 	}
 	// The SR-IOV operator pauses a pool while it drains a node, so its policies go after the rollout.
-	return join("Undo 'railhead setup cluster'", undoNodes(s), undoPools(s), undoSriov(s), undoSCC(s))
+	return join(plan.UndoTitle("cluster"), undoNodes(s), undoPools(s), undoSriov(s), undoSCC(s))
 }
 
 // created returns the objects of a kind that setup created.

@@ -77,7 +77,7 @@ func each(rollouts []clusterrules.Rollout, done func(poolProgress) bool) plan.Co
 		for _, r := range rollouts {
 			p := progressOf(s, r)
 			whole.Done = whole.Done && done(p)
-			whole.Bars = append(whole.Bars, plan.Bar{Name: r.Pool, Count: p.finished, Total: p.total})
+			whole.Bars = append(whole.Bars, plan.Bar{Name: r.Pool, Count: p.finished, Total: p.total, Text: p.text})
 			whole.Items = append(whole.Items, p.items...)
 			texts = append(texts, r.Pool+": "+p.text)
 			if p.stuck != nil {

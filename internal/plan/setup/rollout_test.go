@@ -299,8 +299,8 @@ func TestTwoPools(t *testing.T) {
 		t.Errorf("%t %s", got.Done, got.Text)
 	}
 	if diff := cmp.Diff([]plan.Bar{
-		{Name: "worker", Count: 13, Total: 13},
-		{Name: "master", Count: 0, Total: 3},
+		{Name: "worker", Count: 13, Total: 13, Text: "all 13 nodes done"},
+		{Name: "master", Total: 3, Text: "waiting for the machine-config-operator to render the new configuration"},
 	}, got.Bars); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -316,7 +316,7 @@ func TestWithoutNodes(t *testing.T) {
 	got := RolloutDone(clusterrules.Rollout{Pool: "worker", With: []string{"99-rdma"}})(s)
 	if diff := cmp.Diff(plan.Progress{
 		Text: "worker: 4 of 13 nodes done",
-		Bars: []plan.Bar{{Name: "worker", Count: 4, Total: 13}},
+		Bars: []plan.Bar{{Name: "worker", Count: 4, Total: 13, Text: "4 of 13 nodes done"}},
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -129,7 +129,7 @@ func Undo(s cluster.State) (plan.Plan, []check.Finding) {
 			step.Changes[i].Why += "; its Secrets go with it, also those of interrupted runs"
 		}
 	}
-	p := plan.Plan{Title: "Undo 'railhead setup webhook'"}
+	p := plan.Plan{Title: plan.UndoTitle("webhook")}
 	if len(step.Changes) > 0 {
 		p.Steps = []plan.Step{step}
 	}

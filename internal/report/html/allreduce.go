@@ -7,6 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // AllReduce is an all-reduce of the whole job in one mode.
@@ -51,7 +52,7 @@ func allReduceOf(a bench.AllReduceRun) AllReduce {
 		out.Title += " on " + number(a.Nodes, "node")
 	}
 	for _, s := range a.Sizes {
-		out.Sizes = append(out.Sizes, Size{s.Bytes, report.Size(s.Bytes), float64(s.Algbw), float64(s.Busbw)})
+		out.Sizes = append(out.Sizes, Size{s.Bytes, words.Bytes(s.Bytes), float64(s.Algbw), float64(s.Busbw)})
 	}
 	return out
 }
@@ -60,7 +61,7 @@ func networkOf(a bench.AllReduceRun) string {
 	if a.Network == "" {
 		return "unknown: no log shows which network was used"
 	}
-	counters := "the RDMA ports sent " + report.Size(a.PortBytes)
+	counters := "the RDMA ports sent " + words.Bytes(a.PortBytes)
 	switch {
 	case a.PortBytes == 0:
 		counters = "the RDMA ports sent no data"
@@ -86,7 +87,7 @@ func allReduceCards(runs []bench.AllReduceRun, gate bench.Gate) []Card {
 		cards = append(cards, Card{
 			Label:  "All-reduce",
 			Value:  best.Busbw.String(),
-			Note:   fmt.Sprintf("busbw at %s; %s", report.Size(best.Bytes), reached),
+			Note:   fmt.Sprintf("busbw at %s; %s", words.Bytes(best.Bytes), reached),
 			Status: judged(bench.Gate{Efficiency: gate.Efficiency}, best.Busbw.Gbps(), a.Ceiling.Gbps(), 0),
 		})
 	}
@@ -94,7 +95,7 @@ func allReduceCards(runs []bench.AllReduceRun, gate bench.Gate) []Card {
 		cards = append(cards, Card{
 			Label:  "All-reduce, RDMA vs. TCP",
 			Value:  fmt.Sprintf("%.1f×", f.Times),
-			Note:   fmt.Sprintf("%s over RDMA, %s over TCP, at %s", f.RDMA, f.TCP, report.Size(f.Bytes)),
+			Note:   fmt.Sprintf("%s over RDMA, %s over TCP, at %s", f.RDMA, f.TCP, words.Bytes(f.Bytes)),
 			Status: check.Skipped,
 		})
 	}

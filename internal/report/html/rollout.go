@@ -1,8 +1,6 @@
 package html
 
 import (
-	"strings"
-
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/setup"
@@ -33,7 +31,7 @@ func rolloutsOf(s cluster.State) []Rollout {
 			continue
 		}
 		progress := setup.RolloutDone(clusterrules.Rollout{Pool: pool.Name})(s)
-		r := Rollout{Pool: pool.Name, Text: strings.TrimPrefix(progress.Text, pool.Name+": ")}
+		r := Rollout{Pool: pool.Name, Text: progress.Of(pool.Name)}
 		done := 0
 		for _, bar := range progress.Bars {
 			done, r.Total = bar.Count, bar.Total

@@ -186,7 +186,7 @@ func (w *benchWriter) allReduce(run bench.AllReduceRun) {
 			reached = report.Percent(float64(s.Busbw / run.Ceiling))
 		}
 		rows = append(rows, []string{
-			report.Size(s.Bytes),
+			words.Bytes(s.Bytes),
 			s.Algbw.String(),
 			s.Algbw.GiBps().String(),
 			s.Busbw.String(),
@@ -218,7 +218,7 @@ func (w *benchWriter) factors() {
 	}
 	if f, ok := bench.AllReduceFactor(w.r.AllReduces); ok {
 		lines = append(lines, fmt.Sprintf("The all-reduce over RDMA is %.1f times as fast as over TCP: "+
-			"busbw %s instead of %s with %s (%s)", f.Times, f.RDMA, f.TCP, report.Size(f.Bytes), f.Network))
+			"busbw %s instead of %s with %s (%s)", f.Times, f.RDMA, f.TCP, words.Bytes(f.Bytes), f.Network))
 	}
 	w.paragraph(lines)
 }

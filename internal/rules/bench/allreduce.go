@@ -6,6 +6,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // transports reports the runs that did not provably use the network of their mode. Their numbers do not count.
@@ -17,7 +18,7 @@ func transports(r result) []check.Finding {
 		}
 		sent := "not visible in the pods"
 		if run.PortBytes >= 0 {
-			sent = bytesText(run.PortBytes)
+			sent = words.Bytes(run.PortBytes)
 		}
 		findings = append(findings, check.Finding{
 			Check: Transport, Status: check.Fail, Subject: runRef(run), Summary: run.Failed,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // JudgeTransport records which network an all-reduce used, by NCCL's own log and by the counters of the RDMA ports, or
@@ -41,7 +42,7 @@ func rdmaProof(run bench.AllReduceRun, used story.Transport, logged bool, kernel
 	case story.RDMA:
 		if logged && read && !moved {
 			return "", fmt.Sprintf("NCCL's log shows RDMA, but the RDMA ports of a node sent only %s of at least %s",
-				bytesText(run.PortBytes), bytesText(run.Moved()))
+				words.Bytes(run.PortBytes), words.Bytes(run.Moved()))
 		}
 		if logged {
 			return run.Proof, ""
@@ -50,7 +51,7 @@ func rdmaProof(run bench.AllReduceRun, used story.Transport, logged bool, kernel
 	}
 	switch {
 	case moved:
-		return "port_xmit_data: the RDMA ports of every node sent " + bytesText(run.PortBytes) + " or more", ""
+		return "port_xmit_data: the RDMA ports of every node sent " + words.Bytes(run.PortBytes) + " or more", ""
 	case kernel != "" && !read && used != story.Unconnected:
 		return kernel, ""
 	}
@@ -63,17 +64,9 @@ func tcpFault(run bench.AllReduceRun, logged bool) string {
 	switch _, moved := counted(run); {
 	case moved:
 		return fmt.Sprintf("the run was set to TCP, but the RDMA ports of every node sent %s meanwhile",
-			bytesText(run.PortBytes))
+			words.Bytes(run.PortBytes))
 	case logged:
 		return ""
 	}
 	return "the run was set to TCP, but NCCL's log does not show that it used TCP: " + run.Network
-}
-
-func bytesText(n int64) string {
-	const gib, mib = 1 << 30, 1 << 20
-	if n >= gib {
-		return fmt.Sprintf("%.1f GiB", float64(n)/gib)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/mib)
 }

@@ -19,7 +19,7 @@ func TestJudgeTransport(t *testing.T) {
 	const (
 		usedTCP  = "the run was set to RDMA, but used TCP"
 		unproven = "neither NCCL's log nor the port counters nor the kernel's queue pairs prove"
-		sent     = "port_xmit_data: the RDMA ports of every node sent 40.0 GiB or more"
+		sent     = "port_xmit_data: the RDMA ports of every node sent 40 GiB or more"
 	)
 	for name, c := range map[string]struct {
 		mode   string
@@ -30,7 +30,7 @@ func TestJudgeTransport(t *testing.T) {
 	}{
 		"RDMA by the log, counters hidden":            {mode: "rdma", ports: unseen, log: rdma},
 		"RDMA by the log and the counters":            {mode: "rdma", ports: 40 * gib, log: rdma},
-		"RDMA by the log, but the ports sent nothing": {"rdma", 0, rdma, "sent only 0.0 MiB of at least 10.0 GiB", ""},
+		"RDMA by the log, but the ports sent nothing": {"rdma", 0, rdma, "sent only 0 B of at least 10 GiB", ""},
 		"TCP by the log":                              {"rdma", unseen, tcp, usedTCP, ""},
 		"TCP by the log, although the ports sent":     {"rdma", 40 * gib, tcp, usedTCP, ""},
 		"one rank on TCP":                             {"rdma", 40 * gib, by(story.MixedTransport), "but used mixed", ""},
@@ -44,7 +44,7 @@ func TestJudgeTransport(t *testing.T) {
 		"TCP on purpose":                              {mode: "tcp", ports: unseen, log: tcp},
 		"TCP on purpose, ports idle":                  {mode: "tcp", ports: 4096, log: tcp},
 		"RDMA instead of TCP":                         {"tcp", unseen, rdma, "does not show that it used TCP", ""},
-		"TCP by the log, but the ports sent":          {"tcp", 40 * gib, tcp, "the RDMA ports of every node sent 40.0 GiB", ""},
+		"TCP by the log, but the ports sent":          {"tcp", 40 * gib, tcp, "the RDMA ports of every node sent 40 GiB", ""},
 		"TCP without a channel":                       {"tcp", unseen, without(story.TCP), "does not show that it used TCP", ""},
 		"TCP on purpose, no log":                      {"tcp", unseen, story.Run{}, "does not show that it used TCP", ""},
 	} {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // littleMemlock is too small for any training: NCCL's buffers for each rank alone are larger.
@@ -60,15 +61,7 @@ func Size(l host.Limit) string {
 	if l == host.Unlimited {
 		return "unlimited"
 	}
-	for _, unit := range []struct {
-		name  string
-		bytes host.Limit
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if l >= unit.bytes {
-			return fmt.Sprint(float64(l)/float64(unit.bytes), " ", unit.name)
-		}
-	}
-	return l.String() + " bytes"
+	return words.Bytes(int64(l))
 }
 
 // lock says how much memory the processes of a container can lock.
