@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/setup"
@@ -22,9 +22,9 @@ type Cluster interface {
 	Read(ctx context.Context, w kube.Want) (cluster.State, error)
 	May(ctx context.Context, rights []plan.Right) (denied []plan.Right, err error)
 	User() string
-	examine.Creator
-	examine.LogReader
-	examine.ImageSource
+	collect.Creator
+	collect.LogReader
+	collect.ImageSource
 }
 
 // Options are the options of carrying out a plan.

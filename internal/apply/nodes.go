@@ -9,7 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/delivery"
@@ -96,13 +96,13 @@ func (r *run) snapshot(ctx context.Context, s cluster.State, name string) (host.
 	if err != nil {
 		return none, err
 	}
-	image, err := examine.Probe{Image: r.Check.Image, ImageFlag: "--verify-image"}.ImageFor(ctx, r.cluster, name)
+	image, err := collect.Probe{Image: r.Check.Image, ImageFlag: "--verify-image"}.ImageFor(ctx, r.cluster, name)
 	if err != nil {
 		return none, err
 	}
 	const limit = 5 * time.Minute
 	ns := r.Check.Namespace
-	temporary := examine.NewTemporary(r.cluster, ns, r.Live.Say)
+	temporary := collect.NewTemporary(r.cluster, ns, r.Live.Say)
 	defer temporary.Remove(ctx)
 	p := probe.Plan(probe.Options{
 		ID:        temporary.ID,
@@ -124,5 +124,5 @@ func (r *run) snapshot(ctx context.Context, s cluster.State, name string) (host.
 	if err := Follow(ctx, r.cluster, p.Steps[0].Done, wait); err != nil {
 		return none, err
 	}
-	return examine.Snapshot(ctx, r.cluster, pod)
+	return collect.Snapshot(ctx, r.cluster, pod)
 }

@@ -19,17 +19,17 @@ var law = []line{
 		"main is thirty lines that nothing can import"},
 	{[]string{"internal/cli", "internal/podcli"},
 		"the two programs meet only in JSON: what one links would burden the other"},
-	{[]string{"internal/measure", "internal/pages"},
+	{[]string{"internal/benchrun", "internal/serve"},
 		"a bench runs commands in pods and looks at pods, a page shows what was examined: only the command line needs them"},
 	{[]string{"internal/apply"},
 		"carrying out a plan and waiting for its effect is one job, whichever command made the plan"},
-	{[]string{"internal/examine"},
+	{[]string{"internal/collect"},
 		"visiting pods and nodes is one job, whichever package judges what was seen there"},
-	{[]string{"internal/ranks", "internal/logsource"},
+	{[]string{"internal/launch", "internal/logsource"},
 		"running a command in all pods of a job knows nothing of what the command is for"},
 	{[]string{
 		"internal/kube",
-		"internal/launch",
+		"internal/podrun",
 		"internal/mcp",
 		"internal/bundle",
 		"internal/podbinary",
@@ -60,7 +60,7 @@ var law = []line{
 		"how railhead-pod gets into pods does not depend on who makes the pods"},
 	{[]string{"internal/rules", "internal/plan"},
 		"what decides is tested from a file: it knows neither who asks nor how the answer is shown"},
-	{[]string{"internal/rules/cluster", "internal/rules/fleet", "internal/rules/bench"},
+	{[]string{"internal/rules/clusterrules", "internal/rules/fleet", "internal/rules/benchrules"},
 		"a cluster, a fleet or a bench is judged by itself: package rules joins them"},
 	{[]string{"internal/rules/pods", "internal/explain"},
 		"a pod's status or a log is judged by itself: it knows no other"},
@@ -91,14 +91,14 @@ var law = []line{
 		"reading a machine gives a value: it judges nothing"},
 	{[]string{"internal/host/replay", "internal/host/netlink"},
 		"a recorded machine is files and a message of the kernel is bytes: they know nothing of what is read from them"},
-	{[]string{"internal/check", "internal/choice", "internal/exit", "internal/host", "internal/words"},
+	{[]string{"internal/check", "internal/enumflag", "internal/exit", "internal/host", "internal/words"},
 		"the vocabulary stands alone, so that every program can read a recorded machine and a finding"},
 }
 
 // outside are developers' programs, what tests share and this package: they may import anything and only tests import
 // them.
 var outside = []string{
-	"tools/*", "internal/arch", "internal/plan/plantest", "internal/rules/rulestest", "internal/ranks/rankstest",
+	"tools/*", "internal/arch", "internal/plan/plantest", "internal/rules/rulestest", "internal/launch/launchtest",
 	"internal/schematest", "internal/corpustest",
 }
 

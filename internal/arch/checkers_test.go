@@ -25,8 +25,8 @@ func world() []pkg {
 			origin:  own,
 			imports: []string{"internal/report"},
 		},
-		{path: "internal/launch", origin: own, imports: []string{"internal/report", "internal/nccl"}},
-		{path: "internal/podcli", origin: own, imports: []string{"internal/launch", "github.com/spf13/pflag"}},
+		{path: "internal/podrun", origin: own, imports: []string{"internal/report", "internal/nccl"}},
+		{path: "internal/podcli", origin: own, imports: []string{"internal/podrun", "github.com/spf13/pflag"}},
 		{path: "internal/cli", origin: own, imports: []string{"internal/kube"}},
 		{path: "cmd/railhead-pod", origin: own, imports: []string{"internal/podcli"}},
 		{path: "tools/stage", origin: own, imports: []string{"internal/cli", "internal/host"}},
@@ -98,9 +98,9 @@ func TestCheckers(t *testing.T) {
 		},
 
 		"kubernetes kept": {kubernetes, world(), ""},
-		"kubernetes in launch": {
+		"kubernetes in podrun": {
 			kubernetes,
-			importing("internal/launch", "k8s.io/api/core/v1"),
+			importing("internal/podrun", "k8s.io/api/core/v1"),
 			"only kube, plan and workload do",
 		},
 		"client in plan": {kubernetes, importing("internal/plan", "k8s.io/client-go/rest"), "a plan is a value"},
@@ -130,8 +130,8 @@ func TestCheckers(t *testing.T) {
 		"kubernetes linked": {podClosure, linking("k8s.io/api/core/v1"), "never talks to an API server"},
 		"net in a pod's package": {
 			podClosure,
-			importing("internal/launch", "net"),
-			"internal/launch imports net, which cmd/railhead-pod links",
+			importing("internal/podrun", "net"),
+			"internal/podrun imports net, which cmd/railhead-pod links",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, test.checker(test.in), test.want) })
@@ -153,7 +153,7 @@ func TestSideEffects(t *testing.T) {
 			"internal/host/sysfs/gpu.go imports os",
 		},
 		"os in the value": {"internal/host", "root.go", `import "os"`, "internal/host/root.go imports os"},
-		"os in an edge":   {"internal/launch", "a.go", `import "os"`, ""},
+		"os in an edge":   {"internal/podrun", "a.go", `import "os"`, ""},
 		"os in main":      {"cmd/railhead-pod", "main.go", `import "os"`, ""},
 		"os in a tool":    {"tools/stage", "main.go", `import "os"`, ""},
 		"the clock": {

@@ -8,9 +8,9 @@ import (
 
 // edges are the packages with side effects.
 var edges = []string{
-	"internal/launch", "internal/kube", "internal/bundle", "internal/cli", "internal/podcli", "cmd/*",
-	"internal/ranks", "internal/logsource", "internal/examine", "internal/apply",
-	"internal/measure", "internal/pages", "internal/webhook", "internal/scrape",
+	"internal/podrun", "internal/kube", "internal/bundle", "internal/cli", "internal/podcli", "cmd/*",
+	"internal/launch", "internal/logsource", "internal/collect", "internal/apply",
+	"internal/benchrun", "internal/serve", "internal/webhook", "internal/scrape",
 }
 
 // atEdge reports whether the file may touch the world; of package sysfs only the root files may.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/railhead/railhead/internal/corpustest"
 	"github.com/railhead/railhead/internal/explain"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
-	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/story"
 )
 
@@ -94,7 +94,7 @@ func claimsOf(r story.Run) claims {
 
 func agree(t *testing.T, files []namedLog) {
 	t.Helper()
-	dir, seen := t.TempDir(), &ranks.Evidence{}
+	dir, seen := t.TempDir(), &launch.Evidence{}
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o600); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func agree(t *testing.T, files []namedLog) {
 	if diff := cmp.Diff(want, claimsOf(launched)); diff != "" {
 		t.Errorf("(-explain +launch):\n%s", diff)
 	}
-	line := ranks.NetworkLine{Run: launched, Seen: seen.Log().Seen(), Pods: 2, Mode: nccl.RDMA}.String()
+	line := launch.NetworkLine{Run: launched, Seen: seen.Log().Seen(), Pods: 2, Mode: nccl.RDMA}.String()
 	if got := wordsOf(line); !slices.Contains(wordsFor(want, explained.Last().Nodes), got) {
 		t.Errorf("launch says %q for %+v", line, want)
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/benchrun"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/measure"
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/report/html"
 	"github.com/railhead/railhead/internal/report/text"
-	benchrules "github.com/railhead/railhead/internal/rules/bench"
+	"github.com/railhead/railhead/internal/rules/benchrules"
 )
 
 // benchFlags are the flags of bench.
@@ -30,13 +30,13 @@ type benchFlags struct {
 	pair                             []int
 	minGbps                          float64
 	leafLabel                        string
-	options                          measure.Options
+	options                          benchrun.Options
 	own                              ownPods
 	format, save, html               string
 }
 
 func newBench(a *app) *cobra.Command {
-	f := benchFlags{format: "text", options: measure.Defaults()}
+	f := benchFlags{format: "text", options: benchrun.Defaults()}
 	cmd := &cobra.Command{
 		Use:   "bench [[KIND/]NAME | --nodes NODE,NODE --image IMAGE]",
 		Short: "Measure the network of a job or of nodes and name the parts that are slow",
@@ -144,18 +144,18 @@ func isPair(ranks []int) bool {
 	return len(ranks) == 2 && ranks[0] != ranks[1] && slices.Min(ranks) >= 0
 }
 
-func (f *benchFlags) plan() measure.Plan {
+func (f *benchFlags) plan() benchrun.Plan {
 	switch {
 	case f.compare != nil:
-		return measure.Compare
+		return benchrun.Compare
 	case f.quick:
-		return measure.Quick
+		return benchrun.Quick
 	case f.matrix:
-		return measure.Matrix
+		return benchrun.Matrix
 	case f.allReduce:
-		return measure.AllReduce
+		return benchrun.AllReduce
 	}
-	return measure.Ladder
+	return benchrun.Ladder
 }
 
 // bench measures, saves the result, and prints it.
@@ -222,12 +222,12 @@ func (a *app) benchJob(ctx context.Context, name string, f benchFlags) (bench.Re
 }
 
 func (a *app) benchPods(
-	ctx context.Context, client *kube.Client, targets []ranks.Target, job []string, f benchFlags,
+	ctx context.Context, client *kube.Client, targets []launch.Target, job []string, f benchFlags,
 ) (bench.Result, error) {
-	b := measure.New(client, targets, f.options, a.live())
+	b := benchrun.New(client, targets, f.options, a.live())
 	if f.matrix {
 		var err error
-		if b.Leaves, err = measure.ReadLeaves(ctx, client, targets, f.leafLabel); err != nil {
+		if b.Leaves, err = benchrun.ReadLeaves(ctx, client, targets, f.leafLabel); err != nil {
 			return bench.Result{}, err
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/benchrun"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/measure"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/report/text"
@@ -63,8 +63,8 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 	if err != nil {
 		return none, err
 	}
-	temporary := examine.NewTemporary(client, ns, a.sayLine)
-	o := measure.NodeJob(temporary.ID, job.Options{
+	temporary := collect.NewTemporary(client, ns, a.sayLine)
+	o := benchrun.NodeJob(temporary.ID, job.Options{
 		Namespace:  ns,
 		Mode:       nccl.RDMA,
 		GPUs:       f.own.gpus,
@@ -91,7 +91,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 		a.sayLine("Removing the pods of the bench")
 		temporary.Remove(ctx)
 	}()
-	targets, err := measure.CreatePods(ctx, client, temporary, p, o, a.live())
+	targets, err := benchrun.CreatePods(ctx, client, temporary, p, o, a.live())
 	if err != nil {
 		return none, err
 	}
@@ -105,7 +105,7 @@ func (a *app) warnOfOldPods(ctx context.Context, client *kube.Client, ns string)
 		return // the next request reports it
 	}
 	for _, name := range job.Names(s, ns) {
-		if strings.HasPrefix(name, measure.NodeJobPrefix) {
+		if strings.HasPrefix(name, benchrun.NodeJobPrefix) {
 			a.say("The pods of another bench still exist. If it no longer runs: railhead delete %s -n %s", name, ns)
 		}
 	}

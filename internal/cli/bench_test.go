@@ -13,7 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/ranks/rankstest"
+	"github.com/railhead/railhead/internal/launch/launchtest"
 )
 
 // TestBenchUsage: a wrong command line is refused before anything is read.
@@ -115,14 +115,14 @@ func TestBenchDiff(t *testing.T) {
 		if got.code != c.code || got.err != "" {
 			t.Errorf("%s: exit code %d: %s", name, got.code, got.err)
 		}
-		rankstest.Has(t, got.out, c.says...)
+		launchtest.Has(t, got.out, c.says...)
 	}
 	var d benchDiff
 	err := json.Unmarshal([]byte(run("bench", "diff", "-o", "json", old, old).out), &d)
 	if err != nil || len(d.Changes) != 1 || d.Changes[0].Verdict != bench.Same {
 		t.Errorf("%v, %+v", err, d)
 	}
-	rankstest.Has(t, run("bench", "diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
+	launchtest.Has(t, run("bench", "diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
 	other := filepath.Join(t.TempDir(), "other.json")
 	err = saveJSON(other, bench.Result{
 		SchemaVersion: bench.ResultVersion,
@@ -132,11 +132,11 @@ func TestBenchDiff(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := run("bench", "diff", old, other)
-	rankstest.Has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new")
+	launchtest.Has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new")
 	if got.code != int(exit.Unknown) || !strings.Contains(got.err, "no number above 0 is in both results") {
 		t.Errorf("nothing in common: exit code %d: %s", got.code, got.err)
 	}
-	rankstest.Has(t, run("bench", "diff", "-o", "wide", old, other).out, "of other nodes")
+	launchtest.Has(t, run("bench", "diff", "-o", "wide", old, other).out, "of other nodes")
 }
 
 func TestBenchDiffOfNoResult(t *testing.T) {

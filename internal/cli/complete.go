@@ -7,7 +7,7 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 )
 
 // complete returns the names that parts of the cluster have.
@@ -30,7 +30,7 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]strin
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.complete(cmd, ranks.Jobs, cluster.Objects, cluster.Workloads)
+	return a.complete(cmd, launch.Jobs, cluster.Objects, cluster.Workloads)
 }
 
 // completeReport completes files, and the names of jobs.

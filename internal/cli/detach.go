@@ -12,7 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 )
 
 const detachHelp = `
@@ -24,7 +24,7 @@ until NCCL's timeout ends them; an attached launch stops them.
 
 type detachFlags struct {
 	detach, attach bool
-	how            ranks.Attached
+	how            launch.Attached
 }
 
 func (f *detachFlags) add(cmd *cobra.Command) {
@@ -53,7 +53,7 @@ func (f detachFlags) existing() bool { return f.attach || f.how.Stop }
 
 // attach shows or stops the detached run of a job.
 func (a *app) attach(ctx context.Context, name string, f launchFlags) error {
-	logs, err := ranks.NewFolder(f.logDir)
+	logs, err := launch.NewFolder(f.logDir)
 	if err != nil {
 		return usage(err)
 	}
@@ -65,31 +65,31 @@ func (a *app) attach(ctx context.Context, name string, f launchFlags) error {
 	if err != nil {
 		return err
 	}
-	targets := slices.DeleteFunc(all, func(t ranks.Target) bool { return !j.Trains(t.Pod) })
+	targets := slices.DeleteFunc(all, func(t launch.Target) bool { return !j.Trains(t.Pod) })
 	return a.showRun(ctx, j.client, targets, f, logs, jobArguments(name, j.ns))
 }
 
 func (a *app) showRun(
-	ctx context.Context, client *kube.Client, targets []ranks.Target, f launchFlags, logs *ranks.Folder, job string,
+	ctx context.Context, client *kube.Client, targets []launch.Target, f launchFlags, logs *launch.Folder, job string,
 ) error {
-	runs, err := ranks.Runs(ctx, client, targets)
-	streams := ranks.Streams{Out: a.Out, Err: a.Err, Color: a.Color}
-	l, none := ranks.Attach(client, streams, targets, runs, f.how)
+	runs, err := launch.Runs(ctx, client, targets)
+	streams := launch.Streams{Out: a.Out, Err: a.Err, Color: a.Color}
+	l, none := launch.Attach(client, streams, targets, runs, f.how)
 	switch {
 	case none != nil && err != nil:
 		return unknown(fmt.Errorf("whether a detached run is in the pods could not be read: %w", err))
-	case errors.Is(none, ranks.ErrNoRun):
+	case errors.Is(none, launch.ErrNoRun):
 		return exit.Failed(fmt.Errorf("%w in the pods of this job; "+
 			"start one with 'railhead launch %s --detach -- COMMAND'", none, job))
 	case err != nil:
 		a.say("Not every pod could be read: %v", err)
 	}
-	l.Job, l.Logs, l.Patience = job, logs, ranks.NewPatience(f.grace)
+	l.Job, l.Logs, l.Patience = job, logs, launch.NewPatience(f.grace)
 	return endOf(l, l.Show(ctx))
 }
 
 // endOf reports the end of a launch.
-func endOf(l *ranks.Launch, o ranks.Outcome) error {
+func endOf(l *launch.Session, o launch.Outcome) error {
 	l.Report(o)
 	if code := o.Code(); code != 0 {
 		return exit.Error{Code: code} // Report has printed why
@@ -99,7 +99,7 @@ func endOf(l *ranks.Launch, o ranks.Outcome) error {
 
 // detach starts the command of a launch and leaves it running. A command that ends at once is shown.
 func (a *app) detach(
-	ctx context.Context, l *ranks.Launch, client *kube.Client, targets []ranks.Target, f launchFlags,
+	ctx context.Context, l *launch.Session, client *kube.Client, targets []launch.Target, f launchFlags,
 ) error {
 	if err := l.Detach(ctx); err != nil {
 		return a.notStarted(ctx, err)
@@ -112,11 +112,11 @@ func (a *app) detach(
 		return ctx.Err()
 	case <-time.After(soon):
 	}
-	runs, err := ranks.Runs(ctx, client, targets)
+	runs, err := launch.Runs(ctx, client, targets)
 	if err != nil {
 		a.say("Not every pod could be read: %v", err)
 	}
-	if s := ranks.Summarize(runs, targets); s == nil || len(s.Ended) == 0 {
+	if s := launch.Summarize(runs, targets); s == nil || len(s.Ended) == 0 {
 		return nil
 	}
 	f.how.Tail = -1
@@ -125,8 +125,8 @@ func (a *app) detach(
 
 // detachedRun returns the detached run in the pods that wait for launches; nil if there is none. What could not be read
 // is printed.
-func (a *app) detachedRun(ctx context.Context, client *kube.Client, all []ranks.Target) *ranks.Summary {
-	var ready []ranks.Target
+func (a *app) detachedRun(ctx context.Context, client *kube.Client, all []launch.Target) *launch.Summary {
+	var ready []launch.Target
 	for _, t := range all {
 		if t.Pod.Ready && !t.Pod.Deleted && t.Waits() {
 			ready = append(ready, t)
@@ -135,11 +135,11 @@ func (a *app) detachedRun(ctx context.Context, client *kube.Client, all []ranks.
 	const limit = time.Minute // as long as doctor waits for a pod
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	runs, err := ranks.Runs(ctx, client, ready)
+	runs, err := launch.Runs(ctx, client, ready)
 	if err != nil {
 		a.say("Whether a detached run is in the pods could not be read: %v", err)
 	}
-	return ranks.Summarize(runs, ready)
+	return launch.Summarize(runs, ready)
 }
 
 // jobArguments names a job on a command line.

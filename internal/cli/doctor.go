@@ -15,7 +15,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/rules"
@@ -24,7 +24,7 @@ import (
 
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
-	options  examine.Options
+	options  collect.Options
 	binaries map[string]string
 	cluster  bool
 	measure  bool
@@ -284,7 +284,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 
 // showDiagnosis prints the diagnosis of a bundle and returns its exit code.
 func (s Streams) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f doctorFlags) error {
-	v := examine.Judge(b, machines, f.explains())
+	v := collect.Judge(b, machines, f.explains())
 	show := func(out io.Writer, wide bool) error {
 		return text.Diagnosis(out, text.Examined{
 			Diagnosis: v.Diagnosis,
@@ -304,7 +304,7 @@ func (s Streams) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f docto
 func (f doctorFlags) explains() bool { return f.autopsy != "none" }
 
 // exitOfVerdict returns the exit code for --fail-on.
-func exitOfVerdict(v examine.Verdict, failOn string) error {
+func exitOfVerdict(v collect.Verdict, failOn string) error {
 	least := map[string]check.Status{"fail": check.Fail, "warn": check.Warn}[failOn]
 	switch {
 	case failOn == "never":

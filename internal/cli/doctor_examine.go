@@ -8,12 +8,12 @@ import (
 	"os"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/benchrun"
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/examine"
-	"github.com/railhead/railhead/internal/measure"
+	"github.com/railhead/railhead/internal/collect"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/podbinary"
-	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -37,18 +37,18 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 	if f.measure {
 		o.Measure = func(ctx context.Context, seen bundle.Bundle, pods []cluster.Pod) (*bench.Result, error) {
 			defer context.AfterFunc(ctx, func() { a.say("Interrupted: stopping all processes in the pods") })()
-			quick := measure.Defaults()
-			quick.Plan, quick.Force = measure.Quick, f.force
-			return measure.Examined(ctx, client, seen, pods, o.Container, quick, a.live())
+			quick := benchrun.Defaults()
+			quick.Plan, quick.Force = benchrun.Quick, f.force
+			return benchrun.Examined(ctx, client, seen, pods, o.Container, quick, a.live())
 		}
 	}
-	b, err := examine.Run(ctx, client, o)
+	b, err := collect.Run(ctx, client, o)
 	var ambiguous *workload.AmbiguousError
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
-	case errors.Is(err, examine.ErrNoJob):
-		err = unknown(errors.New(ranks.NoJobText(b.State, o.Subject.Ref(), o.Subject.Namespace)))
+	case errors.Is(err, collect.ErrNoJob):
+		err = unknown(errors.New(launch.NoJobText(b.State, o.Subject.Ref(), o.Subject.Namespace)))
 	case errors.As(err, &ambiguous):
 		err = usage(err)
 	case err != nil:
@@ -56,7 +56,7 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 	case o.Subject.Job != "":
 		ref, _ := workload.ParseRef(o.Subject.Job) // the job was found
 		f, _ := workload.Lookup(b.State, ref, o.Subject.Namespace)
-		if run := a.detachedRun(ctx, client, ranks.Targets(f)); run != nil {
+		if run := a.detachedRun(ctx, client, launch.Targets(f)); run != nil {
 			a.say("%s", run)
 		}
 	}

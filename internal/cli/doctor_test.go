@@ -14,9 +14,9 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/ranks/rankstest"
+	"github.com/railhead/railhead/internal/launch/launchtest"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/story"
 )
@@ -112,7 +112,7 @@ func TestDoctorExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var coded exit.Error // 0 without one
-			verdict := examine.Verdict{Diagnosis: test.d, Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
+			verdict := collect.Verdict{Diagnosis: test.d, Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
 			if err := exitOfVerdict(verdict, test.failOn); err != nil && !errors.As(err, &coded) {
 				t.Fatal(err)
 			}
@@ -131,13 +131,13 @@ func TestDoctorFrom(t *testing.T) {
 	if text.code != 1 || !strings.Contains(text.err, "by railhead devel") {
 		t.Fatalf("%+v", text)
 	}
-	rankstest.Has(t, text.out,
+	launchtest.Has(t, text.out,
 		"Job h-kim in namespace train: 2 pods examined",
 		"no node offers openshift.io/rial2 [network-resource]",
 		"pod/train/h-kim-2: could not be examined: no answer within 1m0s [machine-reached]",
 		"'railhead explain-check ID' explains each",
 	)
-	var v examine.Verdict
+	var v collect.Verdict
 	err := json.Unmarshal([]byte(run("doctor", "--from", releasedArchive, "-o", "json").out), &v)
 	if err != nil || v.Pods != 2 || v.SchemaVersion != rules.DiagnosisSchema || len(v.Problems) == 0 {
 		t.Errorf("%+v: %v", v, err)
@@ -154,9 +154,9 @@ func TestDoctorFrom(t *testing.T) {
 	if len(wide) <= len(text.out) || !strings.Contains(wide, "passed: ") {
 		t.Errorf("wide:\n%s", wide)
 	}
-	rankstest.Has(t, run("doctor", "--from", releasedArchive, "--autopsy", "loc-prot-err").out,
+	launchtest.Has(t, run("doctor", "--from", releasedArchive, "--autopsy", "loc-prot-err").out,
 		"IBV_WC_LOC_PROT_ERR on pod/train/h-kim-1: fits: ", "NCCL_NET_GDR_LEVEL=LOC")
-	rankstest.Has(t, run("doctor", "--from", releasedArchive, "-o", "yaml").out, "problems:\n")
+	launchtest.Has(t, run("doctor", "--from", releasedArchive, "-o", "yaml").out, "problems:\n")
 }
 
 func TestDoctorFromBrokenArchive(t *testing.T) {

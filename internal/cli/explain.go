@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/logsource"
-	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/story"
@@ -75,7 +75,7 @@ possible; 3 if the log does not show it, or a log could not be read.`,
 
 // explain reads the logs and the machines, and returns the story.
 func (e explainer) explain(ctx context.Context, args []string) (story.Story, error) {
-	machines, logs, err := examine.Saved(e.with)
+	machines, logs, err := collect.Saved(e.with)
 	if err != nil {
 		return story.Story{}, unknown(err)
 	}
@@ -180,7 +180,7 @@ func (e explainer) podLogs(ctx context.Context, name string, r *logsource.Reader
 	}
 	var logs []logsource.Log
 	for _, t := range pods {
-		c, why := ranks.ToRead(t, false)
+		c, why := launch.ToRead(t, false)
 		if why != "" {
 			r.Skip(t.Pod.Name, why)
 			continue
@@ -196,7 +196,7 @@ func (e explainer) podLogs(ctx context.Context, name string, r *logsource.Reader
 	return logs, nil
 }
 
-func podLog(client ranks.LogSource, t ranks.Target, o kube.LogOptions) logsource.Log {
+func podLog(client launch.LogSource, t launch.Target, o kube.LogOptions) logsource.Log {
 	name := t.Pod.Name
 	if o.Previous {
 		name += " (before the restart)"

@@ -16,8 +16,8 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/launch/launchtest"
 	"github.com/railhead/railhead/internal/logsource"
-	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/story"
@@ -201,7 +201,7 @@ func TestExplainFollowStopped(t *testing.T) {
 	if code != int(exit.Interrupted) {
 		t.Errorf("exit code %d", code)
 	}
-	rankstest.Has(t, out.String(), "Socket, not used", "[no-ib-device]")
+	launchtest.Has(t, out.String(), "Socket, not used", "[no-ib-device]")
 }
 
 // TestExplainArchive: an archive of doctor contains the machines and, with --logs, the logs.
@@ -233,6 +233,6 @@ func TestExplainArchive(t *testing.T) {
 		if got.code != int(exit.Fault) {
 			t.Errorf("%v: %+v", args, got)
 		}
-		rankstest.Has(t, got.out, "First cause (certain)", "[memlock]")
+		launchtest.Has(t, got.out, "First cause (certain)", "[memlock]")
 	}
 }

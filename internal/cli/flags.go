@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/railhead/railhead/internal/choice"
+	"github.com/railhead/railhead/internal/enumflag"
 )
 
 // takes checks the number of arguments. The first ones are required; names are those of the usage line.
@@ -38,7 +38,7 @@ func nameAndCommand(cmd *cobra.Command, args []string) error {
 
 // choiceFlag adds a flag with a fixed set of values and its completion. target has the default.
 func choiceFlag(cmd *cobra.Command, target *string, name, short, usage string, values ...string) {
-	cmd.Flags().VarP(choice.New(target, values...), name, short, usage)
+	cmd.Flags().VarP(enumflag.New(target, values...), name, short, usage)
 	complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flag exists
 }

@@ -8,12 +8,12 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/report/text"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/clusterrules"
 )
 
 func newInventory(a *app) *cobra.Command {
@@ -60,7 +60,7 @@ func (a *app) readInventory(ctx context.Context) (cluster.State, error) {
 	if err := client.Identify(ctx); err != nil {
 		return cluster.State{}, err
 	}
-	want := kube.Want{Kinds: examine.ClusterKinds()}
+	want := kube.Want{Kinds: collect.ClusterKinds()}
 	if _, explicit, _ := a.flags.Namespace(); explicit {
 		want.Namespace, want.Everywhere = ns, []cluster.Kind{cluster.Pods, cluster.ResourceClaims}
 	}

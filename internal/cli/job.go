@@ -11,9 +11,9 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/plan/job"
-	"github.com/railhead/railhead/internal/ranks"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/clusterrules"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -83,7 +83,7 @@ func (j *jobState) notFound() error {
 			return unknown(fmt.Errorf("whether there is a job %s could not be read: %s", j.ref, p.Err))
 		}
 	}
-	text := ranks.NoJobText(j.state, j.ref, j.ns)
+	text := launch.NoJobText(j.state, j.ref, j.ns)
 	if !j.ref.Known() {
 		return usage(errors.New(text))
 	}
@@ -113,30 +113,30 @@ func (j *jobState) statusCommand() string { return statusCommand(j.ref.String(),
 func statusCommand(name, ns string) string { return fmt.Sprintf("railhead status %s -n %s", name, ns) }
 
 // pods returns the pods by rank, or an error if there are none.
-func (j *jobState) pods() ([]ranks.Target, error) {
+func (j *jobState) pods() ([]launch.Target, error) {
 	if len(j.Pods) == 0 {
 		return nil, exit.Failed(fmt.Errorf("job %s has no pods; see why with '%s'",
 			j.ref, j.statusCommand()))
 	}
-	return ranks.Targets(j.Family), nil
+	return launch.Targets(j.Family), nil
 }
 
 // jobToLaunch returns the pods of a job that train, if all are ready and free. Otherwise the error says which are not,
 // and why.
-func (a *app) jobToLaunch(ctx context.Context, name string, force bool) (*kube.Client, []ranks.Target, error) {
+func (a *app) jobToLaunch(ctx context.Context, name string, force bool) (*kube.Client, []launch.Target, error) {
 	j, err := a.readJob(ctx, name, cluster.Pods, cluster.Objects)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(ranks.NotReady(j.state, j.Family)) > 0 {
+	if len(launch.NotReady(j.state, j.Family)) > 0 {
 		return nil, nil, a.explainNotReady(ctx, j)
 	}
 	if p := j.state.Problem(cluster.Objects); j.Kind == "" && p != nil && !force {
 		return nil, nil, unknown(fmt.Errorf("how many pods %s should have could not be read: %s; "+
 			"use --force to start in those that run", name, p.Err))
 	}
-	pods := slices.DeleteFunc(ranks.Targets(j.Family), func(t ranks.Target) bool { return !j.Trains(t.Pod) })
-	if err := ranks.Busy(pods, name, j.ns); err != nil && !force {
+	pods := slices.DeleteFunc(launch.Targets(j.Family), func(t launch.Target) bool { return !j.Trains(t.Pod) })
+	if err := launch.Busy(pods, name, j.ns); err != nil && !force {
 		return nil, nil, exit.Failed(err)
 	}
 	return j.client, pods, nil
@@ -150,7 +150,7 @@ func (s Streams) explainNotReady(ctx context.Context, j jobState) error {
 	}
 	s.showFindings(j.findings()...)
 	return exit.Failed(fmt.Errorf("nothing was started: not all pods of %s are ready\n  %s\nSee: %s",
-		j.ref, strings.Join(ranks.NotReady(j.state, j.Family), "\n  "), j.statusCommand()))
+		j.ref, strings.Join(launch.NotReady(j.state, j.Family), "\n  "), j.statusCommand()))
 }
 
 // findings explains why pods do not run.

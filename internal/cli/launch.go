@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 )
 
 type launchFlags struct {
@@ -119,11 +119,11 @@ func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (a *app) launch(ctx context.Context, name string, argv []string, f launchFlags) error {
-	files, err := ranks.OpenFiles(f.copies)
+	files, err := launch.OpenFiles(f.copies)
 	if err != nil {
 		return wrongInput(err)
 	}
-	logs, err := ranks.NewFolder(f.logDir)
+	logs, err := launch.NewFolder(f.logDir)
 	if err != nil {
 		return usage(err)
 	}
@@ -131,9 +131,9 @@ func (a *app) launch(ctx context.Context, name string, argv []string, f launchFl
 	if err != nil {
 		return err
 	}
-	l := ranks.New(client, ranks.Streams{Out: a.Out, Err: a.Err, Color: a.Color}, job, argv)
+	l := launch.New(client, launch.Streams{Out: a.Out, Err: a.Err, Color: a.Color}, job, argv)
 	l.Env, l.Files, l.Force, l.Limit, l.Logs = f.env, files, f.force, f.timeout, logs
-	l.Patience, l.Job = ranks.NewPatience(f.grace), jobArguments(name, job[0].Pod.Namespace)
+	l.Patience, l.Job = launch.NewPatience(f.grace), jobArguments(name, job[0].Pod.Namespace)
 	if f.detach {
 		return a.detach(ctx, l, client, job, f)
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 )
 
 func newLogs(a *app) *cobra.Command {
-	var f ranks.LogFlags
+	var f launch.LogFlags
 	cmd := &cobra.Command{
 		Use:   "logs [KIND/]NAME",
 		Short: "Show the logs of a job's pods, with the rank in front of every line",
@@ -47,7 +47,7 @@ Exit status: 1 if a log is missing; 3 if the pods could not be read.`,
 	return cmd
 }
 
-func (a *app) logs(ctx context.Context, name string, f ranks.LogFlags) error {
+func (a *app) logs(ctx context.Context, name string, f launch.LogFlags) error {
 	j, err := a.readJob(ctx, name, cluster.Pods)
 	if err != nil {
 		return readError(err)
@@ -56,9 +56,9 @@ func (a *app) logs(ctx context.Context, name string, f ranks.LogFlags) error {
 	if err != nil {
 		return err
 	}
-	r := ranks.LogReader{
+	r := launch.LogReader{
 		Source: j.client,
-		Screen: ranks.NewConsole(a.Out, a.Err),
+		Screen: launch.NewConsole(a.Out, a.Err),
 		Color:  a.Color,
 		Flags:  f,
 	}
@@ -72,7 +72,7 @@ func (a *app) logs(ctx context.Context, name string, f ranks.LogFlags) error {
 		err = r.Show(ctx, r.Chosen(all))
 	}
 	switch {
-	case errors.Is(err, ranks.ErrMissing):
+	case errors.Is(err, launch.ErrMissing):
 		return exit.Error{Code: exit.Fault} // the reader has printed why
 	case err == nil || ctx.Err() != nil:
 		return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/ranks/rankstest"
+	"github.com/railhead/railhead/internal/launch/launchtest"
 )
 
 // answer is the result of a command line.
@@ -124,7 +124,7 @@ func TestUsageHints(t *testing.T) {
 
 func TestFlagHelp(t *testing.T) {
 	help := run("deploy", "--help").out
-	rankstest.Has(t, help, "--node-selector KEY=VALUE ", "-n, --namespace namespace ")
+	launchtest.Has(t, help, "--node-selector KEY=VALUE ", "-n, --namespace namespace ")
 	for line := range strings.Lines(help) {
 		if len(line) > 121 || strings.Contains(line, "stringToString") || strings.Contains(line, "default []") {
 			t.Errorf("%s", line)

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bundle"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/pages"
 	"github.com/railhead/railhead/internal/report/html"
+	"github.com/railhead/railhead/internal/serve"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -56,7 +56,7 @@ wrong; 3 if a file or the cluster could not be read.`,
 				return errors.New("use -o report.html to write the page, or --serve to show it")
 			}
 			if f.serve != "" {
-				if err := pages.CheckAddress(f.serve); err != nil {
+				if err := serve.CheckAddress(f.serve); err != nil {
 					return err
 				}
 			}
@@ -77,11 +77,11 @@ wrong; 3 if a file or the cluster could not be read.`,
 }
 
 // reportSource distinguishes files from the name of a job.
-func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (pages.Source, error) {
+func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (serve.Source, error) {
 	for _, arg := range args {
 		_, err := os.Stat(arg)
 		if err == nil {
-			return &pages.Files{Names: args}, nil
+			return &serve.Files{Names: args}, nil
 		}
 		ref, notJob := workload.ParseRef(arg)
 		isJob := notJob == nil && ref.Known()
@@ -89,7 +89,7 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (p
 			return nil, unknown(fmt.Errorf("read %s: %w", arg, cmp.Or(errors.Unwrap(err), err)))
 		}
 	}
-	o := examine.Options{Subject: bundle.Subject{Cluster: true}, Timeout: time.Minute, Nodes: f.nodes}
+	o := collect.Options{Subject: bundle.Subject{Cluster: true}, Timeout: time.Minute, Nodes: f.nodes}
 	if len(args) == 1 {
 		ref, _ := workload.ParseRef(args[0]) // it was read above
 		o.Subject = bundle.Subject{Kind: ref.Kind, Job: ref.Name}
@@ -98,24 +98,24 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (p
 	if err != nil {
 		return nil, err
 	}
-	connect := func(ctx context.Context) (pages.Watcher, error) {
+	connect := func(ctx context.Context) (serve.Watcher, error) {
 		client, _, err := a.connect(ctx)
 		return client, err
 	}
-	return pages.Watched{Seen: bundle.Clean(seen), Connect: connect, Say: a.sayLine}, nil
+	return serve.Watched{Seen: bundle.Clean(seen), Connect: connect, Say: a.sayLine}, nil
 }
 
 // report writes the page, or serves it, or both: then the file has the page that was shown last.
-func (a *app) report(ctx context.Context, source pages.Source, f reportFlags) error {
+func (a *app) report(ctx context.Context, source serve.Source, f reportFlags) error {
 	page, err := source.Page(ctx)
-	if f.serve != "" && errors.Is(err, pages.ErrEmpty) {
+	if f.serve != "" && errors.Is(err, serve.ErrEmpty) {
 		page, err = html.Waiting(err.Error()), nil
 	}
 	if err != nil {
 		return unknown(err)
 	}
 	if f.serve != "" {
-		if page, err = pages.Serve(ctx, source, page, f.serve, a.say); err != nil {
+		if page, err = serve.Serve(ctx, source, page, f.serve, a.say); err != nil {
 			return exit.Failed(err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host/sysfs"
-	"github.com/railhead/railhead/internal/pages"
 	"github.com/railhead/railhead/internal/report/html"
+	"github.com/railhead/railhead/internal/serve"
 )
 
 // reportInputs are files of every kind, in a folder.
@@ -179,7 +179,7 @@ func TestServeBeginningBench(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "report.html")
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.report(ctx, &pages.Files{Names: []string{file}}, reportFlags{out: out, serve: "127.0.0.1:0"})
+		ended <- a.report(ctx, &serve.Files{Names: []string{file}}, reportFlags{out: out, serve: "127.0.0.1:0"})
 	}()
 	url, _, _ := strings.Cut(<-said, " ")
 	shows := func(text string) bool {
@@ -221,7 +221,7 @@ func TestFollowFiles(t *testing.T) {
 	defer stop()
 	shown := make(chan html.Page, 1)
 	ended := make(chan error, 1)
-	source := &pages.Files{Names: []string{name}}
+	source := &serve.Files{Names: []string{name}}
 	if _, err := source.Page(ctx); err != nil {
 		t.Fatal(err)
 	}

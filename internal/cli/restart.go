@@ -10,8 +10,8 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/plan/job"
-	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -53,14 +53,14 @@ Jobs of other kinds count a deleted pod as failed, or start again as a whole: de
 
 // notTraining returns an error if a training runs in the pods, or if that could not be read.
 func (j *jobState) notTraining(ctx context.Context) error {
-	pods := slices.DeleteFunc(ranks.Targets(j.Family), func(t ranks.Target) bool {
+	pods := slices.DeleteFunc(launch.Targets(j.Family), func(t launch.Target) bool {
 		return t.Pod.Phase != "Running" || !j.Trains(t.Pod)
 	})
-	if err := ranks.Busy(pods, j.ref.String(), j.ns); err != nil {
+	if err := launch.Busy(pods, j.ref.String(), j.ns); err != nil {
 		return exit.Failed(err)
 	}
-	runs, err := ranks.Runs(ctx, j.client, pods)
-	if i := slices.IndexFunc(runs, func(r ranks.Run) bool { return r.Running }); i >= 0 {
+	runs, err := launch.Runs(ctx, j.client, pods)
+	if i := slices.IndexFunc(runs, func(r launch.Run) bool { return r.Running }); i >= 0 {
 		return exit.Failed(fmt.Errorf("nothing was restarted: a launched command runs in %s; stop it, or use --force",
 			runs[i]))
 	}

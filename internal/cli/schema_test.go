@@ -19,10 +19,10 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/rules"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/clusterrules"
 	"github.com/railhead/railhead/internal/rules/rulestest"
 	"github.com/railhead/railhead/internal/schematest"
 	"github.com/railhead/railhead/internal/story"
@@ -36,7 +36,7 @@ var updateGenerated = flag.Bool("update", false, "rewrite docs/schemas and docs/
 var outputs = []schematest.Output{
 	{Command: "railhead inventory -o json", Type: reflect.TypeFor[clusterrules.Inventory]()},
 	{Command: "railhead status -o json", Type: reflect.TypeFor[jobStatus]()},
-	{Command: "railhead doctor -o json", Type: reflect.TypeFor[examine.Verdict](), Version: rules.DiagnosisSchema},
+	{Command: "railhead doctor -o json", Type: reflect.TypeFor[collect.Verdict](), Version: rules.DiagnosisSchema},
 	{Command: "railhead explain -o json", Type: reflect.TypeFor[story.Story](), Version: story.StorySchema},
 	{Command: "railhead wire -o json", Type: reflect.TypeFor[wire.Job]()},
 	{Command: "railhead wire --save FILE", Type: reflect.TypeFor[wire.Series](), Version: wire.SeriesVersion},
@@ -76,7 +76,7 @@ func TestSchemas(t *testing.T) {
 }
 
 // TestOutputs: what the commands print is as published, without any other property. Values of clusters are encoded as
-// the commands do; internal/measure holds benches against their schema.
+// the commands do; internal/benchrun holds benches against their schema.
 func TestOutputs(t *testing.T) {
 	held := map[string]*schematest.Published{}
 	for _, o := range outputs {

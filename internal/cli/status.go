@@ -10,9 +10,9 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/report"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/clusterrules"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -22,7 +22,7 @@ type jobStatus struct {
 	Namespace string          `json:"namespace"`
 	Wanted    int             `json:"wanted"` // number of pods
 	Pods      []podStatus     `json:"pods"`
-	Run       *ranks.Summary  `json:"detachedRun,omitempty"`
+	Run       *launch.Summary `json:"detachedRun,omitempty"`
 	Findings  []check.Finding `json:"findings,omitempty"`
 }
 
@@ -61,7 +61,7 @@ read.`,
 				return readError(err)
 			}
 			status := newJobStatus(j)
-			status.Run = a.detachedRun(cmd.Context(), j.client, ranks.Targets(j.Family))
+			status.Run = a.detachedRun(cmd.Context(), j.client, launch.Targets(j.Family))
 			text := func(out io.Writer, _ bool) error { return status.write(out, a) }
 			if err := a.print(format, status, text); err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bundle"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
@@ -20,7 +20,7 @@ import (
 )
 
 func newWire(a *app) *cobra.Command {
-	o := examine.Options{Timeout: time.Minute, Every: time.Second}
+	o := collect.Options{Timeout: time.Minute, Every: time.Second}
 	f := wireFlags{format: "text"}
 	var binaries map[string]string
 	cmd := &cobra.Command{
@@ -120,18 +120,18 @@ func wireSubject(args []string) (s bundle.Subject, err error) {
 	return s, nil
 }
 
-func (a *app) wire(ctx context.Context, o examine.Options) (wire.Job, error) {
+func (a *app) wire(ctx context.Context, o collect.Options) (wire.Job, error) {
 	client, ns, err := a.connect(ctx)
 	if err != nil {
 		return wire.Job{}, unknown(err)
 	}
 	o.Subject.Namespace = cmp.Or(o.Subject.Namespace, ns)
 	o.Probe.Namespace, o.Probe.ImageFlag = ns, "--probe-image"
-	job, err := examine.Wire(ctx, client, o)
+	job, err := collect.Wire(ctx, client, o)
 	switch {
 	case ctx.Err() != nil:
 		return job, ctx.Err()
-	case errors.Is(err, examine.ErrNoJob):
+	case errors.Is(err, collect.ErrNoJob):
 		return job, unknown(fmt.Errorf("job %s in namespace %s: %w", o.Subject.Ref(), o.Subject.Namespace, err))
 	case errors.As(err, new(*workload.AmbiguousError)):
 		return job, usage(err)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/internal/words"
@@ -22,8 +22,8 @@ type wireFlags struct {
 // wireReader reads a job once, or again and again, and saves the readings.
 type wireReader struct {
 	wireFlags
-	examine.Options
-	read func(ctx context.Context, o examine.Options) (wire.Job, error)
+	collect.Options
+	read func(ctx context.Context, o collect.Options) (wire.Job, error)
 	Streams
 
 	begun    time.Time
@@ -69,7 +69,7 @@ func (r *wireReader) once(ctx context.Context) (wire.Job, error) {
 	switch {
 	case ctx.Err() != nil:
 		return job, ctx.Err()
-	case err != nil && (r.series.Readings == 0 || errors.Is(err, examine.ErrNoJob)):
+	case err != nil && (r.series.Readings == 0 || errors.Is(err, collect.ErrNoJob)):
 		return job, err
 	case err != nil:
 		if job = wire.Together(nil, false); err.Error() != r.trouble {
@@ -105,7 +105,7 @@ func (r *wireReader) title(j wire.Job) string {
 	for _, m := range j.Members {
 		s.Namespace = cmp.Or(s.Namespace, m.Ref.Namespace)
 	}
-	return examine.Verdict{Subject: s}.Title()
+	return collect.Verdict{Subject: s}.Title()
 }
 
 // finish sums up the readings of --watch and saves them.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/pages"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/serve"
 	"github.com/railhead/railhead/internal/wire"
 )
 
@@ -34,7 +34,7 @@ func TestWireSave(t *testing.T) {
 		job wire.Job
 		err error
 	}
-	good, bad, gone := result{moving, nil}, result{idle, down}, result{idle, examine.ErrNoJob}
+	good, bad, gone := result{moving, nil}, result{idle, down}, result{idle, collect.ErrNoJob}
 	for name, c := range map[string]struct {
 		results []result // then Ctrl-C
 		alone   bool     // without --watch
@@ -69,11 +69,11 @@ func TestWireSave(t *testing.T) {
 				}
 				r := wireReader{
 					wireFlags: wireFlags{format: "text", save: save, watch: !c.alone},
-					Options: examine.Options{
+					Options: collect.Options{
 						Subject: bundle.Subject{Job: "h-kim"}, Every: time.Millisecond, Live: &report.Live{W: &said},
 					},
 					Streams: Streams{Out: &said, Err: &said},
-					read: func(context.Context, examine.Options) (wire.Job, error) {
+					read: func(context.Context, collect.Options) (wire.Job, error) {
 						if len(c.results) == 0 {
 							stop()
 							return wire.Job{}, ctx.Err()
@@ -107,9 +107,9 @@ func TestWireSave(t *testing.T) {
 					}
 					return
 				}
-				page, err := (&pages.Files{Names: []string{file}}).Page(t.Context())
+				page, err := (&serve.Files{Names: []string{file}}).Page(t.Context())
 				if c.page == "" {
-					if !errors.Is(err, pages.ErrEmpty) {
+					if !errors.Is(err, serve.ErrEmpty) {
 						t.Error(err)
 					}
 					return

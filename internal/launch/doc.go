@@ -1,2 +1,2 @@
-// Package launch starts the training command: it lifts the locked-memory limit, builds the environment and execs.
+// Package launch runs one command in all pods of a job and shows the pods' logs, each line with its rank.
 package launch

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/launch"
+	"github.com/railhead/railhead/internal/podrun"
 )
 
 func newDetach(Streams) *command {
@@ -28,7 +28,7 @@ Exit status: 0 if the command was started; 1 if not.`
 		return args, nil
 	}
 	c.run = func(args []string) error {
-		d, argv := launch.Detached{Dir: args[0], Name: args[1]}, args[2:]
+		d, argv := podrun.Detached{Dir: args[0], Name: args[1]}, args[2:]
 		if argv[0] == "--" {
 			argv = argv[1:]
 		}
@@ -51,7 +51,7 @@ Exit status: 0 if the command was started; 1 if not.`
 }
 
 func newFollow(streams Streams) *command {
-	var b launch.Begin
+	var b podrun.Begin
 	c := newCommand("follow")
 	c.arguments = "DIR NAME"
 	c.short = "Show the recorded output of a detached command until it ends"
@@ -68,7 +68,7 @@ Exit status: 0 if the end was reached; 1 if the output cannot be read.`
 		return args, nil
 	}
 	c.run = func(args []string) error {
-		if err := (launch.Detached{Dir: args[0], Name: args[1]}).Follow(streams.Out, b); err != nil {
+		if err := (podrun.Detached{Dir: args[0], Name: args[1]}).Follow(streams.Out, b); err != nil {
 			return exit.Failed(err)
 		}
 		return nil

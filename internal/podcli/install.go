@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/launch"
+	"github.com/railhead/railhead/internal/podrun"
 )
 
 func newInstall(streams Streams) *command {
@@ -39,7 +39,7 @@ Exit status: 0 if the program was copied; 1 if it could not be written; 2 for a 
 		return args, nil
 	}
 	c.run = func(args []string) error {
-		at, err := launch.Install(args[0])
+		at, err := podrun.Install(args[0])
 		if err != nil {
 			return exit.Failed(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/railhead/railhead/internal/bench/perftest"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/podrun"
 )
 
 // RailLoopback is the check that the preflight makes of every rail.
@@ -34,7 +34,7 @@ var loopbackFix = &check.Fix{
 
 // judgeLoopback judges whether data was transferred. The rate is only reported: without the processors next to the card
 // it is a sixth of what the card can do (Azure/azurehpc-health-checks issue 46).
-func (r railTest) judgeLoopback(p nccl.Path, t *launch.Trial) check.Finding {
+func (r railTest) judgeLoopback(p nccl.Path, t *podrun.Trial) check.Finding {
 	f := check.Finding{Check: RailLoopback, Subject: check.RailRef(p.Rail.Name()), Fix: loopbackFix}
 	text := ""
 	if f.Status, text = r.transferred(p, t); f.Status == check.Pass {
@@ -46,7 +46,7 @@ func (r railTest) judgeLoopback(p nccl.Path, t *launch.Trial) check.Finding {
 }
 
 // transferred returns the rate of a transfer, or why there was none.
-func (r railTest) transferred(p nccl.Path, t *launch.Trial) (check.Status, string) {
+func (r railTest) transferred(p nccl.Path, t *podrun.Trial) (check.Status, string) {
 	gbps, ended := perftest.Bandwidth(t.Text)
 	switch {
 	case gbps > 0:

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/podrun"
 )
 
 // nextRankPort is the port of the first rail; each rail has its own.
@@ -17,17 +17,17 @@ const nextRankPort = 18615
 // toNextRank tests the rails without loopback against the pod of the next rank, which does the same: a card whose
 // switch sends everything outside (VEPA) has no loopback. Rails that failed before they sent anything would fail again.
 func (r railTest) toNextRank(
-	paths []nccl.Path, loops []launch.Trial, found []check.Finding, say func(line string),
+	paths []nccl.Path, loops []podrun.Trial, found []check.Finding, say func(line string),
 ) {
 	peer := nextRank(os.Getenv)
-	var trials []launch.Trial
+	var trials []podrun.Trial
 	var rails []int
 	for i, p := range paths {
 		// perftest prints this once its queue pairs are connected.
 		sent := loops[i].Hung || strings.Contains(loops[i].Text, "#bytes")
 		if found[i].Status == check.Fail && sent && peer != "" {
 			rails = append(rails, i)
-			trials = append(trials, launch.Trial{Words: loopbackOptions(p), Peer: peer, Port: nextRankPort + i})
+			trials = append(trials, podrun.Trial{Words: loopbackOptions(p), Peer: peer, Port: nextRankPort + i})
 		}
 	}
 	if len(trials) == 0 {

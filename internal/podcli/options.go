@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/railhead/railhead/internal/choice"
+	"github.com/railhead/railhead/internal/enumflag"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
@@ -17,12 +17,12 @@ import (
 
 // choiceFlag adds a flag that takes one of a few words. target holds the default.
 func choiceFlag(flags *pflag.FlagSet, target *string, name, usage string, words ...string) {
-	flags.Var(choice.New(target, words...), name, usage)
+	flags.Var(enumflag.New(target, words...), name, usage)
 }
 
 // outputFlag adds --output. target holds the default.
 func outputFlag(flags *pflag.FlagSet, target *string, formats ...string) {
-	flags.VarP(choice.New(target, formats...), "output", "o", "output format")
+	flags.VarP(enumflag.New(target, formats...), "output", "o", "output format")
 }
 
 // setFromEnvironment sets every flag that the command line leaves out from its variable: --mode from RAILHEAD_MODE.

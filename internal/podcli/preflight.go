@@ -14,8 +14,8 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host/sysfs"
-	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/podrun"
 	"github.com/railhead/railhead/internal/report"
 	rules "github.com/railhead/railhead/internal/rules/machine"
 )
@@ -32,12 +32,12 @@ type railTest struct {
 	mode  string
 	limit time.Duration // for each test, to itself and to the next rank. All rails are tested at once.
 	// try is launch.Try, which runs both ends of all tests.
-	try func(program string, all []launch.Trial, env []string, limit time.Duration) error
+	try func(program string, all []podrun.Trial, env []string, limit time.Duration) error
 }
 
 const preflightLimit = 10 * time.Second
 
-func newRailTest() railTest { return railTest{preflightOff, preflightLimit, launch.Try} }
+func newRailTest() railTest { return railTest{preflightOff, preflightLimit, podrun.Try} }
 
 func (r *railTest) flags(flags *pflag.FlagSet) {
 	choiceFlag(flags, &r.mode, "preflight",
@@ -61,7 +61,7 @@ func (r *railTest) check(args []string) error {
 }
 
 // preflight tests the rails that the command uses. It returns an error if the command must not start.
-func (d *decision) preflight(test railTest, here sysfs.Machine, memlock launch.Memlock, out *messages) error {
+func (d *decision) preflight(test railTest, here sysfs.Machine, memlock podrun.Memlock, out *messages) error {
 	if test.mode == preflightOff {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (d *decision) preflight(test railTest, here sysfs.Machine, memlock launch.M
 	out.flush()
 	begun := time.Now()
 	paths := nccl.Paths(d.vars, d.resolution.Rails)
-	loops := make([]launch.Trial, len(paths))
+	loops := make([]podrun.Trial, len(paths))
 	for i, p := range paths {
 		loops[i].Words = loopbackOptions(p)
 	}

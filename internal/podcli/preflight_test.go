@@ -15,8 +15,8 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/podrun"
 	"github.com/railhead/railhead/internal/rail"
 	rules "github.com/railhead/railhead/internal/rules/machine"
 )
@@ -27,47 +27,47 @@ func TestJudgeLoopback(t *testing.T) {
 	p := nccl.Path{Rail: &rail.Rail{Device: "mlx5_6", Port: 1, Rate: host.Know(host.Rate{Gbps: 100})}, GID: 3}
 	const words = "ib_write_bw -d mlx5_6 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: "
 	for name, tc := range map[string]struct {
-		loop   launch.Trial
+		loop   podrun.Trial
 		status check.Status
 		says   string
 	}{
 		"it moves": {
-			launch.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n"},
+			podrun.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n"},
 			check.Pass, "loopback 92.11 Gb/s of 100",
 		},
 		"it moves and hangs at its end": {
-			launch.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n", Hung: true},
+			podrun.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n", Hung: true},
 			check.Pass, "loopback 92.11 Gb/s of 100",
 		},
-		"much slower than the link": {launch.Trial{Text: bandwidthNames + " 65536 200 0.11 0.1067 0.01\n"}, check.Pass, "loopback 0.1067 Gb/s of 100"},
+		"much slower than the link": {podrun.Trial{Text: bandwidthNames + " 65536 200 0.11 0.1067 0.01\n"}, check.Pass, "loopback 0.1067 Gb/s of 100"},
 		"0 iterations and exit code 0": {
-			launch.Trial{Text: bandwidthNames + " 65536      0             0.00            0.00\t\t     0.000000\n"},
+			podrun.Trial{Text: bandwidthNames + " 65536      0             0.00            0.00\t\t     0.000000\n"},
 			check.Fail, words + "it ended, but no data was transferred",
 		},
-		"a dead path": {launch.Trial{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail, words + "it hangs: no data was transferred within 10s"},
+		"a dead path": {podrun.Trial{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail, words + "it hangs: no data was transferred within 10s"},
 		"too little locked memory": {
-			launch.Trial{Text: " Couldn't allocate MR\n failed to create mr\nFailed to create MR\n Couldn't create IB resources\n", Code: 1},
+			podrun.Trial{Text: " Couldn't allocate MR\n failed to create mr\nFailed to create MR\n Couldn't create IB resources\n", Code: 1},
 			check.Fail, words + "exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR; Couldn't create IB resources",
 		},
 		"port down": {
-			launch.Trial{Text: " Port number 1 state is Down\n Couldn't set the link layer\n", Code: 1}, check.Fail,
+			podrun.Trial{Text: " Port number 1 state is Down\n Couldn't set the link layer\n", Code: 1}, check.Fail,
 			words + "exit code 1: Port number 1 state is Down; Couldn't set the link layer",
 		},
 		"a completion with an error": {
-			launch.Trial{Code: 1, Text: " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n" +
+			podrun.Trial{Code: 1, Text: " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n" +
 				"Failed to complete run_iter_bw function successfully\n---------\n RDMA_Write BW Test\n---------\n" + bandwidthNames},
 			check.Fail, words + "exit code 1: Completion with error at client; Failed status 12: wr_id 0 syndrom 0x81; scnt=128, ccnt=0; Failed to complete run_iter_bw function successfully",
 		},
-		"dead without a word": {launch.Trial{Code: 139}, check.Fail, words + "exit code 139: "},
+		"dead without a word": {podrun.Trial{Code: 139}, check.Fail, words + "exit code 139: "},
 		"a library is missing": {
-			launch.Trial{Text: "ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open\n", Code: 127}, check.Unknown,
+			podrun.Trial{Text: "ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open\n", Code: 127}, check.Unknown,
 			words + "exit code 127: ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open",
 		},
-		"of a foreign format": {launch.Trial{Code: 126}, check.Unknown, words + "exit code 126: "},
+		"of a foreign format": {podrun.Trial{Code: 126}, check.Unknown, words + "exit code 126: "},
 		"a peer that is not there": {
-			launch.Trial{Peer: "h-kim-1", Text: "Couldn't connect to h-kim-1:18615\n", Code: 1, Hung: true}, check.Unknown, words + "it did not test this rail within 10s",
+			podrun.Trial{Peer: "h-kim-1", Text: "Couldn't connect to h-kim-1:18615\n", Code: 1, Hung: true}, check.Unknown, words + "it did not test this rail within 10s",
 		},
-		"no process to be had": {launch.Trial{Err: syscall.EAGAIN}, check.Unknown, words + "resource temporarily unavailable"},
+		"no process to be had": {podrun.Trial{Err: syscall.EAGAIN}, check.Unknown, words + "resource temporarily unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newRailTest().judgeLoopback(p, &tc.loop)
@@ -110,12 +110,12 @@ func TestToNextRank(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	const peer = "job-1.job.train.svc"
-	outside := launch.Trial{Text: " Completion with error at client\n-----\n" + bandwidthNames, Code: 1}
-	moved := launch.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n"}
+	outside := podrun.Trial{Text: " Completion with error at client\n-----\n" + bandwidthNames, Code: 1}
+	moved := podrun.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n"}
 	var paths []nccl.Path
-	loops := []launch.Trial{moved, outside, outside, {Text: "Couldn't allocate MR\n", Code: 1}}
+	loops := []podrun.Trial{moved, outside, outside, {Text: "Couldn't allocate MR\n", Code: 1}}
 	test := newRailTest()
-	test.try = func(program string, all []launch.Trial, _ []string, limit time.Duration) error {
+	test.try = func(program string, all []podrun.Trial, _ []string, limit time.Duration) error {
 		if program != "ib_write_bw" || limit != 10*time.Second || len(all) != 2 ||
 			all[0].Peer != peer || all[0].Port != 18616 || all[1].Port != 18617 {
 			t.Errorf("%s within %v: %+v", program, limit, all)

@@ -13,8 +13,8 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host/sysfs"
-	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/podrun"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/words"
@@ -132,7 +132,7 @@ func (r start) run(out *messages) error {
 	if (len(d.blocking()) > 0 || r.needsAll(d)) && s.ReachesDevice() {
 		d = decide(here.Snapshot(), r.scope, r.policy) // the explanation needs everything
 	}
-	memlock := launch.RaiseMemlock(here)
+	memlock := podrun.RaiseMemlock(here)
 	limit, short := memlock.Finding()
 	if reasons := r.refuses(d, limit); len(reasons) > 0 {
 		writeGiven(out, d.resolution)
@@ -155,12 +155,12 @@ func (r start) run(out *messages) error {
 	if r.dir != "" {
 		return r.write(out, append(d.vars, fileVars(d.vars, s)...))
 	}
-	if err := launch.WriteFiles(launch.RunDir, here.Process(), d.vars); err == nil {
-		fmt.Fprintf(out.info(), "The same environment for other shells: . %s/env.sh\n", launch.RunDir)
+	if err := podrun.WriteFiles(podrun.RunDir, here.Process(), d.vars); err == nil {
+		fmt.Fprintf(out.info(), "The same environment for other shells: . %s/env.sh\n", podrun.RunDir)
 	}
 	out.flush()
-	err = launch.Exec(r.argv, launch.Environment(os.Environ(), d.vars))
-	return exit.Error{Code: launch.ExitCode(err), Err: err}
+	err = podrun.Exec(r.argv, podrun.Environment(os.Environ(), d.vars))
+	return exit.Error{Code: podrun.ExitCode(err), Err: err}
 }
 
 // refusal is one reason not to start a command that requires RDMA.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host/sysfs"
-	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/podrun"
 	"github.com/railhead/railhead/internal/rail"
 )
 
@@ -240,7 +240,7 @@ func (s staged) everyMachine(t *testing.T) {
 			if o.notPlaced != "" {
 				t.Skip(o.notPlaced)
 			}
-			want := asMap(launch.Environment(environ(t, machine, nil), d.vars))
+			want := asMap(podrun.Environment(environ(t, machine, nil), d.vars))
 			if diff := cmp.Diff(want, asMap(strings.Split(o.stdout, "\x00"))); diff != "" || o.code != 0 {
 				t.Errorf("exit %d, environment (-recorded +real):\n%s\n%s", o.code, diff, o.stderr)
 			}

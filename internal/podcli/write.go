@@ -7,13 +7,13 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/podrun"
 )
 
 // write writes the environment for commands that others start.
 func (r start) write(out *messages, vars []nccl.Var) error {
-	if err := launch.WriteFiles(r.dir, "", vars); err != nil {
+	if err := podrun.WriteFiles(r.dir, "", vars); err != nil {
 		return exit.Error{Code: exit.Refused, Err: err}
 	}
 	fmt.Fprintf(out.info(), "Wrote %[1]s/nccl.conf and %[1]s/env.sh\n", r.dir)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/railhead/railhead/internal/check"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/clusterrules"
 	"github.com/railhead/railhead/internal/rules/fleet"
 	"github.com/railhead/railhead/internal/words"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/corpustest"
 	"github.com/railhead/railhead/internal/host"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/clusterrules"
 	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
-	benchrules "github.com/railhead/railhead/internal/rules/bench"
+	"github.com/railhead/railhead/internal/rules/benchrules"
 	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 

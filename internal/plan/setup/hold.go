@@ -9,7 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/clusterrules"
 )
 
 // StepVerifyFirst is the ID of a step that writes nothing: the caller checks FirstNodes there and continues only if no

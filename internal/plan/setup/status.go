@@ -5,7 +5,7 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/clusterrules"
 )
 
 // ClusterStatus is the content of `railhead setup status`.

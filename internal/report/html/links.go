@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/rules"
-	benchrules "github.com/railhead/railhead/internal/rules/bench"
+	"github.com/railhead/railhead/internal/rules/benchrules"
 )
 
 // Links is a matrix of links for the heat maps. Rates are in Gb/s.

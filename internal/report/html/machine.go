@@ -11,7 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules"
-	benchrules "github.com/railhead/railhead/internal/rules/bench"
+	"github.com/railhead/railhead/internal/rules/benchrules"
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 

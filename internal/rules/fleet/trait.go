@@ -33,7 +33,7 @@ type comparison struct {
 	cost   string // consequence of a difference
 }
 
-// podResources is a check of package rules/cluster.
+// podResources is a check of package rules/clusterrules.
 const podResources = "pod-resources"
 
 const showImages = "kubectl get pods -o custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image"

@@ -6,7 +6,7 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// Checks of package rules/cluster, which explain why a pod was given no device.
+// Checks of package rules/clusterrules, which explain why a pod was given no device.
 const (
 	podResources  = "pod-resources"
 	rdmaRequested = "rdma-requested"

@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/lab/controlplane"
 	"github.com/railhead/railhead/lab/controlplane/kubelet"
 )
@@ -45,7 +45,7 @@ const refusal = "nothing runs in the pods of this cluster, because its nodes are
 // inEmptyPod returns the command that stands for one in a pod in which nothing runs. The question which commands launch
 // left there is answered with an empty folder in place of the pod's; nothing else runs on this machine.
 func inEmptyPod(empty string) func(ctx context.Context, c kubelet.Container, words []string) *exec.Cmd {
-	question := ranks.RunsCommand()
+	question := launch.RunsCommand()
 	return func(ctx context.Context, _ kubelet.Container, words []string) *exec.Cmd {
 		if !slices.Equal(words, question) {
 			const cannotInvoke = "126"

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/cli"
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/kubelet"
 )
@@ -94,7 +94,7 @@ func TestInEmptyPod(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"the question of status": {ranks.RunsCommand(), 0, ""},
+		"the question of status": {launch.RunsCommand(), 0, ""},
 		"another command":        {[]string{"sh", "-c", "echo it runs"}, 126, refusal + "\n"},
 	} {
 		cmd := inEmptyPod(t.TempDir())(t.Context(), kubelet.Container{Pod: "h-kim-0"}, test.words)

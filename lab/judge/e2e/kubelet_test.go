@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/lab/controlplane/kubelet"
 )
 
@@ -39,7 +39,7 @@ func startKubelet(t *testing.T, log func(kubelet.Container) string, nodes ...str
 		}
 		there := map[string]string{"/dev/shm": own}
 		if slices.ContainsFunc(pod.Spec.InitContainers, installs) {
-			there[ranks.PodProgram] = program
+			there[launch.PodProgram] = program
 		}
 		for i, word := range words {
 			if here, ok := there[word]; ok {

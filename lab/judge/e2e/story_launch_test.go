@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -54,12 +54,12 @@ func (s workloadStory) isReached(t *testing.T, u user, ns string, pods []corev1.
 		}
 	}
 	u.does(t, "logs", s.name, "-n", ns).equals(t, logs.String())
-	launch := []string{"launch", s.name, "-n", ns}
+	verb := []string{"launch", s.name, "-n", ns}
 	command := []string{"--", "sh", "-c", "echo $NODE_RANK of $NNODES in $HOSTNAME $CONTAINER"}
-	u.ends(t, 1, slices.Concat(launch, command)...).silent(t).says(t, "the pods run a command of their own", "--force")
-	forced := slices.Concat(launch, []string{"--force"}, command)
+	u.ends(t, 1, slices.Concat(verb, command)...).silent(t).says(t, "the pods run a command of their own", "--force")
+	forced := slices.Concat(verb, []string{"--force"}, command)
 	if s.without > s.helpers { // inject was told to leave out a container in which launch starts the command
-		u.ends(t, 1, forced...).silent(t).says(t, "nothing was started: rank 0 (pod ", ranks.PodProgram+" is missing")
+		u.ends(t, 1, forced...).silent(t).says(t, "nothing was started: rank 0 (pod ", launch.PodProgram+" is missing")
 		return
 	}
 	r := u.does(t, forced...)

@@ -1,0 +1,153 @@
+package clusterrules
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+// podResources finds pods that do not request the resource of their attachment. They get an interface at best, and no
+// RDMA device.
+func podResources(v view) []check.Finding {
+	var findings []check.Finding
+	for _, p := range detailed(v.State) {
+		var missing []string
+		var about []check.Ref
+		for _, name := range p.NetworkNames() {
+			n, known := v.Network(name.Namespace, name.Name)
+			without := p.Requests[n.Resource] == 0 || onlyWhileStarting(p, n.Resource)
+			if known && n.Resource != "" && without && !slices.Contains(missing, n.Resource) {
+				missing = append(missing, n.Resource)
+				attachment := check.Ref{Kind: check.Attachment, Namespace: n.Namespace, Name: n.Name}
+				about = append(about, check.Named(check.Resource, n.Resource), attachment)
+			}
+		}
+		if len(missing) > 0 {
+			f := v.withoutResources(p, missing)
+			f.About = about
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+// onlyWhileStarting reports whether an init container of Railhead requests a resource and the container that it
+// starts for does not: the kubelet passes devices on to containers that request them (kubernetes
+// pkg/kubelet/cm/devicemanager/manager.go), and the request of the pod is that of the init container.
+func onlyWhileStarting(p cluster.Pod, resource string) bool {
+	init, lacking := false, false
+	for _, c := range p.Containers {
+		switch has := slices.Contains(c.Injected, cluster.InjectedResource+resource); {
+		case c.Init:
+			init = init || has
+		case has:
+			return false
+		case len(c.Injected) > 0:
+			lacking = true
+		}
+	}
+	return init && lacking
+}
+
+func (v view) withoutResources(p cluster.Pod, missing []string) check.Finding {
+	all := strings.Join(missing, ", ")
+	fault := "does not request " + all + ": it gets no RDMA device"
+	if p.Requests[missing[0]] > 0 {
+		fault = "only its init container requests " + all + ": the container that trains gets no RDMA device"
+	}
+	f := check.Finding{
+		Check: PodResources, Status: check.Fail, Subject: check.PodRef(p.Namespace, p.Name),
+		Summary: "pod " + p.Name + " is attached to networks but " + fault,
+		Evidence: []check.Evidence{
+			{Source: "annotation " + networksAnnotation, Got: p.Annotations[networksAnnotation]},
+			{Source: "requests of its containers", Got: "none of " + all, Want: oneOfEach(missing)},
+		},
+		Fix: check.ByUser("Request the resources in the container, or let railhead write them.",
+			"railhead inject -f job.yaml"),
+	}
+	v.blameTrainer(&f, p, missing)
+	if workload, requests := v.templateRequests(p, missing); requests {
+		f.Evidence = append(f.Evidence, check.Evidence{
+			Source: workload + " template",
+			Got:    "requests them",
+			Want:   "the same in the pod: a webhook or a controller has removed them",
+		})
+	}
+	return f
+}
+
+func oneOfEach(resources []string) string { return strings.Join(resources, ": 1, ") + ": 1" }
+
+// blameTrainer adds that Kubeflow Trainer replaced the resources of its runtime. Its pods have its label, or belong to
+// the JobSet of a TrainJob. Users may not be allowed to list TrainJobs.
+func (v view) blameTrainer(f *check.Finding, p cluster.Pod, missing []string) {
+	job, known := v.TrainJobOf(p)
+	ofTrainer := func(label string) bool { return strings.HasPrefix(label, cluster.TrainerGroup+"/") }
+	labelled := slices.ContainsFunc(slices.Collect(maps.Keys(p.Labels)), ofTrainer)
+	switch {
+	case known && job.PerNode == nil, !known && !labelled:
+		return
+	case known:
+		f.Summary += fmt.Sprintf("; resourcesPerNode of TrainJob %s replaces the requests of its runtime", job.Name)
+		f.Evidence = append(f.Evidence, check.Evidence{
+			Source: "TrainJob " + job.Name + " spec.trainer.resourcesPerNode",
+			Got:    amounts(job.PerNode),
+			Want:   "also " + oneOfEach(missing),
+		})
+	default:
+		f.Summary += "; Kubeflow Trainer replaces the container's own requests if its TrainJob has resourcesPerNode"
+	}
+	limits := "TrainJob spec:\n  trainer:\n    resourcesPerNode:\n      limits:"
+	for _, resource := range missing {
+		limits += "\n        " + resource + `: "1"`
+	}
+	f.Fix = check.ByUser("Name the RDMA resources in resourcesPerNode of the TrainJob too, or leave it out if the "+
+		"runtime requests them.", limits)
+}
+
+// amounts lists devices as a manifest does.
+func amounts(r cluster.Resources) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		if strings.Contains(name, "/") {
+			all = append(all, fmt.Sprintf("%s: %d", name, r[name]))
+		}
+	}
+	return cmp.Or(strings.Join(all, ", "), "no device")
+}
+
+// templateRequests reports whether the workload of a pod requests the resources.
+func (v view) templateRequests(p cluster.Pod, missing []string) (object string, requests bool) {
+	for _, o := range v.Objects {
+		if o.Namespace == p.Namespace && workload.OwnedBy(p, o.Kind, o.Name) && valueOf(o.Fields, missing[0]) != nil {
+			return o.Kind + " " + o.Name, true
+		}
+	}
+	return "", false
+}
+
+// valueOf returns a value of the key anywhere in a tree; nil if there is none.
+func valueOf(tree any, key string) any {
+	var branches []any
+	switch v := tree.(type) {
+	case map[string]any:
+		if value, known := v[key]; known {
+			return value
+		}
+		branches = slices.Collect(maps.Values(v))
+	case []any:
+		branches = v
+	}
+	for _, branch := range branches {
+		if value := valueOf(branch, key); value != nil {
+			return value
+		}
+	}
+	return nil
+}

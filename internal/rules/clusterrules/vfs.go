@@ -1,0 +1,70 @@
+package clusterrules
+
+import (
+	"fmt"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/machine"
+)
+
+// vfCount compares the virtual functions of a card with those that its policies request, once the operator says that it
+// is done. Other checks report nodes where it still works or has failed.
+func vfCount(v view) []check.Finding {
+	var findings []check.Finding
+	for _, n := range v.SriovNodes {
+		node, known := v.Node(n.Node)
+		if !known || n.SyncStatus != "Succeeded" {
+			continue
+		}
+		for _, i := range n.Interfaces {
+			if p, found := v.leastVFs(node, i); found && i.VFs < p.VFs {
+				findings = append(findings, v.tooFewVFs(n, i, p))
+			}
+		}
+	}
+	return findings
+}
+
+// leastVFs returns the policy of a card that requests the fewest virtual functions: of several, one is in force.
+func (v view) leastVFs(n cluster.Node, i cluster.SriovInterface) (least cluster.SriovPolicy, found bool) {
+	for _, p := range v.SriovPolicies {
+		if p.VFs > 0 && selectsNode(p, n) && p.Selects(i) && (!found || p.VFs < least.VFs) {
+			least, found = p, true
+		}
+	}
+	return least, found
+}
+
+func selectsNode(p cluster.SriovPolicy, n cluster.Node) bool {
+	for key, value := range p.NodeSelector {
+		if got, known := n.Labels[key]; !known || got != value {
+			return false
+		}
+	}
+	return true
+}
+
+func (v view) tooFewVFs(n cluster.SriovNode, i cluster.SriovInterface, p cluster.SriovPolicy) check.Finding {
+	state := "SriovNetworkNodeState " + n.Node + " interface " + i.Name
+	pods := "kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s"
+	f := check.Finding{
+		Check: machine.VFCount, Status: check.Warn, Subject: check.NodeRef(n.Node),
+		Summary: fmt.Sprintf("%s has %d virtual functions, but policy %s requests %d: fewer pods get a rail there",
+			i.Name, i.VFs, p.Name, p.VFs),
+		Evidence: []check.Evidence{
+			{Source: state + " numVfs", Got: fmt.Sprint(i.VFs), Want: fmt.Sprint(p.VFs)},
+			{Source: state + " totalvfs", Got: fmt.Sprint(i.TotalVFs), Want: fmt.Sprintf("%d or more", p.VFs)},
+		},
+		Fix: check.ByAdmin("Read the log of the operator's daemon on the node. It creates them again after a "+
+			"change of the policy.",
+			fmt.Sprintf(pods, v.SriovNamespace(), n.Node)),
+	}
+	if i.TotalVFs < p.VFs {
+		f.Summary += fmt.Sprintf("; its firmware allows %d", i.TotalVFs)
+		f.Fix.Text = "Raise the limit of the firmware (NVIDIA: mlxconfig, then a cold reset of the card), or request " +
+			"fewer in the policy."
+		f.Fix.Commands = []string{fmt.Sprintf("mlxconfig -d %s set SRIOV_EN=1 NUM_OF_VFS=%d", i.PCI, p.VFs)}
+	}
+	return f
+}
