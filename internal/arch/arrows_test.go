@@ -25,7 +25,7 @@ var law = []line{
 		"carrying out a plan and waiting for its effect is one job, whichever command made the plan"},
 	{[]string{"internal/collect"},
 		"visiting pods and nodes is one job, whichever package judges what was seen there"},
-	{[]string{"internal/launch", "internal/logsource"},
+	{[]string{"internal/launch", "internal/logsource", "internal/saved"},
 		"running a command in all pods of a job knows nothing of what the command is for"},
 	{[]string{
 		"internal/kube",

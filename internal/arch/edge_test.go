@@ -10,7 +10,7 @@ import (
 var edges = []string{
 	"internal/podrun", "internal/kube", "internal/bundle", "internal/cli", "internal/podcli", "cmd/*",
 	"internal/launch", "internal/logsource", "internal/collect", "internal/apply",
-	"internal/benchrun", "internal/serve", "internal/webhook", "internal/scrape",
+	"internal/saved", "internal/benchrun", "internal/serve", "internal/webhook", "internal/scrape",
 }
 
 // atEdge reports whether the file may touch the world; of package sysfs only the root files may.

@@ -20,6 +20,7 @@ import (
 	"github.com/railhead/railhead/internal/launch/launchtest"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/rules/rulestest"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // jobState has the pods of the job h-kim, which run a command.
@@ -38,7 +39,7 @@ func jobState(targets []launch.Target, command ...string) cluster.State {
 func (b *benchTrial) examined(t *testing.T, command ...string) bundle.Bundle {
 	t.Helper()
 	seen := bundle.Bundle{
-		Manifest: bundle.Manifest{Version: "v1.0.0", Taken: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Subject: bundle.Subject{Job: "h-kim", Namespace: "train"}},
+		Manifest: bundle.Manifest{Version: "v1.0.0", Taken: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Subject: workload.Subject{Job: "h-kim", Namespace: "train"}},
 		State:    jobState(b.targets, command...),
 	}
 	for i, x := range b.targets {

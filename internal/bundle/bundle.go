@@ -27,35 +27,15 @@ type Bundle struct {
 
 // Manifest describes the archive and lists its contents. It is the first file of the archive.
 type Manifest struct {
-	SchemaVersion int       `json:"schemaVersion"`
-	Tool          string    `json:"tool"`    // railhead
-	Version       string    `json:"version"` // of the tool
-	Taken         time.Time `json:"taken"`
-	Subject       Subject   `json:"subject"`
-	Machines      []Entry   `json:"machines"`
-	Logs          []Entry   `json:"logs,omitempty"`
-	Files         int       `json:"files"` // other files in the archive: a truncated copy has fewer
+	SchemaVersion int              `json:"schemaVersion"`
+	Tool          string           `json:"tool"`    // railhead
+	Version       string           `json:"version"` // of the tool
+	Taken         time.Time        `json:"taken"`
+	Subject       workload.Subject `json:"subject"`
+	Machines      []Entry          `json:"machines"`
+	Logs          []Entry          `json:"logs,omitempty"`
+	Files         int              `json:"files"` // other files in the archive: a truncated copy has fewer
 }
-
-// Subject names the objects that were examined.
-type Subject struct {
-	Kind      string   `json:"kind,omitempty"` // of the job, as Workload.Kind; empty: any
-	Job       string   `json:"job,omitempty"`
-	Namespace string   `json:"namespace,omitempty"`
-	Pods      []string `json:"pods,omitempty"`
-	Nodes     []string `json:"nodes,omitempty"`
-	Cluster   bool     `json:"cluster,omitempty"`
-	// Passed lists pods of the namespace with GPUs and without RDMA, which were not examined.
-	Passed []string `json:"passed,omitempty"`
-}
-
-// Named reports whether the subject is more than files.
-func (s Subject) Named() bool {
-	return s.Cluster || s.Namespace != "" || s.Job != "" || len(s.Pods)+len(s.Nodes) > 0
-}
-
-// Ref names the job.
-func (s Subject) Ref() workload.Ref { return workload.Ref{Kind: s.Kind, Name: s.Job} }
 
 // Entry is one pod, node or log.
 type Entry struct {

@@ -22,6 +22,7 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/rules/benchrules"
 	"github.com/railhead/railhead/internal/rules/rulestest"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // planted is a secret that must not leave the cluster.
@@ -31,7 +32,7 @@ const planted = "hunter2correcthorse"
 func full() Bundle {
 	taken := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	return Bundle{
-		Manifest: Manifest{Version: "v1.0.0", Taken: taken, Subject: Subject{Job: "h-kim", Namespace: "train"}},
+		Manifest: Manifest{Version: "v1.0.0", Taken: taken, Subject: workload.Subject{Job: "h-kim", Namespace: "train"}},
 		State:    fullState(taken),
 		Machines: []rules.Machine{
 			{Ref: check.PodRef("train", "h-kim-0"), Node: "gpu-0", Group: "job/h-kim", Snapshot: fullSnapshot(taken)},

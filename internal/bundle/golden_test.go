@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/host/replay"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 var write = flag.Bool(
@@ -31,7 +32,7 @@ func released(t *testing.T) Bundle {
 	t.Helper()
 	taken := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	b := Bundle{
-		Manifest: Manifest{Version: "devel", Taken: taken, Subject: Subject{Job: "h-kim", Namespace: "train"}},
+		Manifest: Manifest{Version: "devel", Taken: taken, Subject: workload.Subject{Job: "h-kim", Namespace: "train"}},
 		State: cluster.State{
 			SchemaVersion: 1,
 			Taken:         taken,

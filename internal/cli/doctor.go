@@ -19,6 +19,7 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/saved"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -103,7 +104,8 @@ func (f *doctorFlags) add(cmd *cobra.Command) {
 		"`name` of the container to examine (default: the one that trains, otherwise the first that runs)")
 	flags.DurationVar(&o.Timeout, "timeout", time.Minute, "time for a pod to answer; a node has five times as long")
 	flags.StringVar(&f.save, "save", "", "save everything that was seen to this archive `file` (tar.gz)")
-	flags.StringVar(&f.from, "from", "", "diagnose this archive `file` of --save instead of a cluster")
+	flags.StringVar(&f.from, "from", "",
+		"diagnose this `file` instead of a cluster: an archive of --save, or a snapshot of railhead-pod")
 	flags.BoolVar(&o.Logs, "logs", false,
 		"also read and explain the logs of the pods; --save keeps the lines of NCCL and railhead-pod")
 	flags.StringVar(&o.Probe.Image, "probe-image", "",
@@ -116,13 +118,13 @@ func (f *doctorFlags) add(cmd *cobra.Command) {
 		"fail", "warn", "never")
 	outputFlag(cmd, &f.format, "text", "wide", "json", "yaml")
 	for _, name := range []string{"save", "from"} {
-		_ = cmd.MarkFlagFilename(name, "tgz", "tar.gz") // the flags exist
+		_ = cmd.MarkFlagFilename(name, "tgz", "tar.gz", "json", "txtar") // the flags exist
 	}
 }
 
 // subject returns what the arguments name.
-func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
-	asked := bundle.Subject{Cluster: f.cluster}
+func (f doctorFlags) subject(args []string) (workload.Subject, error) {
+	asked := workload.Subject{Cluster: f.cluster}
 	for _, arg := range args {
 		if err := addSubject(&asked, arg); err != nil {
 			return asked, err
@@ -132,7 +134,7 @@ func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 }
 
 // addSubject adds a job, pod/POD, pod/NAMESPACE/POD as in findings, or node/NODE.
-func addSubject(s *bundle.Subject, arg string) error {
+func addSubject(s *workload.Subject, arg string) error {
 	kind, name, slash := strings.Cut(arg, "/")
 	switch {
 	case slash && slices.Contains([]string{"pod", "pods", "po"}, kind):
@@ -159,7 +161,7 @@ func addSubject(s *bundle.Subject, arg string) error {
 }
 
 // check returns an error for flags and names that exclude each other.
-func (f doctorFlags) check(asked bundle.Subject) error {
+func (f doctorFlags) check(asked workload.Subject) error {
 	named := asked.Job != "" || len(asked.Pods)+len(asked.Nodes) > 0
 	switch {
 	case f.cluster && named:
@@ -175,12 +177,12 @@ func (f doctorFlags) check(asked bundle.Subject) error {
 	return nil
 }
 
-func (f doctorFlags) checkWatch(asked bundle.Subject) error {
+func (f doctorFlags) checkWatch(asked workload.Subject) error {
 	switch watch := f.options.Probe.Watch; {
 	case watch == 0:
 		return nil
 	case f.from != "":
-		return fmt.Errorf("--watch: %s is an archive: its counters were read when it was saved", f.from)
+		return fmt.Errorf("--watch: %s is a file: its counters were read when it was saved", f.from)
 	case watch < 0:
 		return errors.New("--watch must be more than 0")
 	case !f.options.Nodes && len(asked.Nodes) == 0:
@@ -189,14 +191,14 @@ func (f doctorFlags) checkWatch(asked bundle.Subject) error {
 	return nil
 }
 
-func (f doctorFlags) checkMeasure(asked bundle.Subject) error {
+func (f doctorFlags) checkMeasure(asked workload.Subject) error {
 	switch {
 	case !f.measure && !f.force:
 		return nil
 	case !f.measure:
 		return errors.New("--force needs --measure")
 	case f.from != "":
-		return fmt.Errorf("--measure: %s is an archive: it has the measurements of when it was saved", f.from)
+		return fmt.Errorf("--measure: %s is a file: it has the measurements of when it was saved", f.from)
 	case f.cluster || len(asked.Nodes) > 0 && asked.Job == "" && len(asked.Pods) == 0:
 		return errors.New("--measure measures between pods: name a job or pods, or a namespace with -n")
 	}
@@ -235,20 +237,22 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	return a.showDiagnosis(clean, rules.JudgeAll(clean.Machines), f)
 }
 
-// doctorFrom diagnoses an archive.
+// doctorFrom diagnoses an archive, or the machine of a snapshot.
 func (a *app) doctorFrom(f doctorFlags) error {
-	file, err := os.Open(f.from)
-	if err != nil {
-		return unknown(fmt.Errorf("--from: %w", err))
+	file, err := saved.Read(f.from, rules.Judge)
+	if err == nil && len(file.Machines) == 0 && file.Bundle == nil {
+		err = errors.New("it is neither an archive of 'doctor --save' nor a machine")
 	}
-	defer file.Close()
-	// Of each machine only the judgement is kept: whole snapshots of 5,000 pods need a gigabyte.
-	b, machines, err := bundle.ReadEach(file, rules.Judge)
 	if err != nil {
 		return unknown(fmt.Errorf("--from %s: %w", f.from, err))
 	}
-	a.say("From %s, taken %s by railhead %s.", f.from, b.Manifest.Taken.Format(time.RFC3339), b.Manifest.Version)
-	return a.showDiagnosis(b, machines, f)
+	if file.Bundle == nil {
+		b := bundle.Bundle{Manifest: bundle.Manifest{Subject: workload.SubjectOf(file.Machines[0].Ref)}}
+		return a.showDiagnosis(b, file.Machines, f)
+	}
+	m := file.Bundle.Manifest
+	a.say("From %s, taken %s by railhead %s.", f.from, m.Taken.Format(time.RFC3339), m.Version)
+	return a.showDiagnosis(*file.Bundle, file.Machines, f)
 }
 
 // checkWritable checks the file of a flag before minutes of work.
@@ -286,13 +290,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 func (s Streams) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f doctorFlags) error {
 	v := collect.Judge(b, machines, f.explains())
 	show := func(out io.Writer, wide bool) error {
-		return text.Diagnosis(out, text.Examined{
-			Diagnosis: v.Diagnosis,
-			Title:     v.Title(),
-			Size:      v.Size(),
-			Passed:    v.Subject.Passed,
-			Log:       v.Log,
-		}, wide)
+		return text.Diagnosis(out, v, wide)
 	}
 	if err := s.print(f.format, v, show); err != nil {
 		return err
@@ -304,7 +302,7 @@ func (s Streams) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f docto
 func (f doctorFlags) explains() bool { return f.autopsy != "none" }
 
 // exitOfVerdict returns the exit code for --fail-on.
-func exitOfVerdict(v collect.Verdict, failOn string) error {
+func exitOfVerdict(v rules.Verdict, failOn string) error {
 	least := map[string]check.Status{"fail": check.Fail, "warn": check.Warn}[failOn]
 	switch {
 	case failOn == "never":

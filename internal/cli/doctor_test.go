@@ -12,53 +12,52 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/launch/launchtest"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 func TestDoctorSubject(t *testing.T) {
 	for line, test := range map[string]struct {
-		want  bundle.Subject
+		want  workload.Subject
 		wrong string
 	}{
 		"":                         {},
-		"h-kim":                    {want: bundle.Subject{Job: "h-kim"}},
-		"h-kim node/a":             {want: bundle.Subject{Job: "h-kim", Nodes: []string{"a"}}},
-		"pod/a po/b":               {want: bundle.Subject{Pods: []string{"a", "b"}}},
-		"pod/train/a pod/b":        {want: bundle.Subject{Namespace: "train", Pods: []string{"a", "b"}}},
+		"h-kim":                    {want: workload.Subject{Job: "h-kim"}},
+		"h-kim node/a":             {want: workload.Subject{Job: "h-kim", Nodes: []string{"a"}}},
+		"pod/a po/b":               {want: workload.Subject{Pods: []string{"a", "b"}}},
+		"pod/train/a pod/b":        {want: workload.Subject{Namespace: "train", Pods: []string{"a", "b"}}},
 		"pod/train/a pod/x/b":      {wrong: "pod/x/b is neither pod/POD nor pod/NAMESPACE/POD of one namespace"},
 		"pod/train/a/b":            {wrong: "is neither"},
 		"pod/":                     {wrong: "is neither"},
-		"node/a.example.com":       {want: bundle.Subject{Nodes: []string{"a.example.com"}}},
+		"node/a.example.com":       {want: workload.Subject{Nodes: []string{"a.example.com"}}},
 		"h-kim pod/a":              {wrong: "a job or pods, not both"},
 		"h-kim h-lee":              {wrong: `unexpected argument "h-lee": name one job`},
 		"h-kim node":               {wrong: `unexpected argument "node"`},
-		"trainjobs/llama":          {want: bundle.Subject{Kind: "TrainJob", Job: "llama"}},
-		"service/x":                {want: bundle.Subject{Kind: "service", Job: "x"}}, // perhaps the owner of pods
+		"trainjobs/llama":          {want: workload.Subject{Kind: "TrainJob", Job: "llama"}},
+		"service/x":                {want: workload.Subject{Kind: "service", Job: "x"}}, // perhaps the owner of pods
 		"h-kim x/":                 {wrong: `unexpected argument "x/"`},
-		"--cluster":                {want: bundle.Subject{Cluster: true}},
+		"--cluster":                {want: workload.Subject{Cluster: true}},
 		"--cluster node/a":         {wrong: "--cluster examines only the cluster"},
 		"--from=x.tgz --nodes":     {wrong: "--from diagnoses an archive"},
 		"--from=x.tgz h-kim":       {wrong: "--from diagnoses an archive"},
 		"--timeout=0 h-kim":        {wrong: "--timeout must be more than 0"},
-		"--watch node/w":           {want: bundle.Subject{Nodes: []string{"w"}}},
-		"--watch 30s node/w":       {want: bundle.Subject{Nodes: []string{"w"}}},
-		"--watch=1s --nodes h-kim": {want: bundle.Subject{Job: "h-kim"}},
+		"--watch node/w":           {want: workload.Subject{Nodes: []string{"w"}}},
+		"--watch 30s node/w":       {want: workload.Subject{Nodes: []string{"w"}}},
+		"--watch=1s --nodes h-kim": {want: workload.Subject{Job: "h-kim"}},
 		"--watch=1s h-kim":         {wrong: "name a node, or use --nodes"},
 		"--watch=-1s node/w":       {wrong: "--watch must be more than 0"},
-		"--watch --from=x.tgz":     {wrong: "x.tgz is an archive: its counters were read"},
+		"--watch --from=x.tgz":     {wrong: "x.tgz is a file: its counters were read"},
 		"--measure":                {},
-		"--measure --nodes h-kim":  {want: bundle.Subject{Job: "h-kim"}},
-		"--measure --force pod/a":  {want: bundle.Subject{Pods: []string{"a"}}},
+		"--measure --nodes h-kim":  {want: workload.Subject{Job: "h-kim"}},
+		"--measure --force pod/a":  {want: workload.Subject{Pods: []string{"a"}}},
 		"--measure h-kim m":        {wrong: `unexpected argument "m": name one job`},
 		"--measure node/m":         {wrong: "--measure measures between pods: name a job or pods"},
 		"--measure --cluster":      {wrong: "--measure measures between pods"},
-		"--measure --from=x.tgz":   {wrong: "x.tgz is an archive"},
+		"--measure --from=x.tgz":   {wrong: "x.tgz is a file"},
 		"--force h-kim":            {wrong: "--force needs --measure"},
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -112,7 +111,7 @@ func TestDoctorExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var coded exit.Error // 0 without one
-			verdict := collect.Verdict{Diagnosis: test.d, Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
+			verdict := rules.Verdict{Diagnosis: test.d, Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
 			if err := exitOfVerdict(verdict, test.failOn); err != nil && !errors.As(err, &coded) {
 				t.Fatal(err)
 			}
@@ -137,7 +136,7 @@ func TestDoctorFrom(t *testing.T) {
 		"pod/train/h-kim-2: could not be examined: no answer within 1m0s [machine-reached]",
 		"'railhead explain-check ID' explains each",
 	)
-	var v collect.Verdict
+	var v rules.Verdict
 	err := json.Unmarshal([]byte(run("doctor", "--from", releasedArchive, "-o", "json").out), &v)
 	if err != nil || v.Pods != 2 || v.SchemaVersion != rules.DiagnosisSchema || len(v.Problems) == 0 {
 		t.Errorf("%+v: %v", v, err)
@@ -170,7 +169,7 @@ func TestDoctorFromBrokenArchive(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		cut:              "the archive is truncated",
-		"doctor_test.go": "not an archive of 'railhead doctor --save'",
+		"doctor_test.go": "neither an archive of 'railhead doctor --save'",
 		"/nowhere.tgz":   "no such file",
 	} {
 		got := run("doctor", "--from", file)

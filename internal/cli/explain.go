@@ -11,14 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/saved"
 	"github.com/railhead/railhead/internal/story"
 )
 
@@ -75,7 +76,7 @@ possible; 3 if the log does not show it, or a log could not be read.`,
 
 // explain reads the logs and the machines, and returns the story.
 func (e explainer) explain(ctx context.Context, args []string) (story.Story, error) {
-	machines, logs, err := collect.Saved(e.with)
+	machines, logs, err := readWith(e.with)
 	if err != nil {
 		return story.Story{}, unknown(err)
 	}
@@ -99,6 +100,24 @@ func (e explainer) explain(ctx context.Context, args []string) (story.Story, err
 		err = unknown(err)
 	}
 	return r.Story(), err
+}
+
+// readWith reads and judges saved machines, and reads the logs in archives.
+func readWith(names []string) (machines []rules.Judged, logs []bundle.Log, err error) {
+	for _, name := range names {
+		file, err := saved.Read(name, rules.Judge)
+		if err == nil && file.Bundle == nil && len(file.Machines) == 0 {
+			err = errors.New("it holds no machine")
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("--with %s: %w", name, err)
+		}
+		machines = append(machines, file.Machines...)
+		if file.Bundle != nil {
+			logs = append(logs, file.Bundle.Logs...)
+		}
+	}
+	return machines, logs, nil
 }
 
 // warnOnce returns a function that prints the warnings of a story, each once.

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/mcp"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // reading are the commands that tools run, with the flags that a tool may set. A command or flag that creates, changes
@@ -157,7 +157,7 @@ func noNodes(t *testing.T, command *cobra.Command, args []string) {
 		return
 	}
 	for _, arg := range args {
-		var s bundle.Subject
+		var s workload.Subject
 		if err := addSubject(&s, arg); err == nil && len(s.Nodes) > 0 {
 			t.Errorf("%s examines a node: %s", command.Name(), strings.Join(args, " "))
 		}

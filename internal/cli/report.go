@@ -17,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report/html"
+	"github.com/railhead/railhead/internal/saved"
 	"github.com/railhead/railhead/internal/serve"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -89,10 +90,10 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (s
 			return nil, unknown(fmt.Errorf("read %s: %w", arg, cmp.Or(errors.Unwrap(err), err)))
 		}
 	}
-	o := collect.Options{Subject: bundle.Subject{Cluster: true}, Timeout: time.Minute, Nodes: f.nodes}
+	o := collect.Options{Subject: workload.Subject{Cluster: true}, Timeout: time.Minute, Nodes: f.nodes}
 	if len(args) == 1 {
 		ref, _ := workload.ParseRef(args[0]) // it was read above
-		o.Subject = bundle.Subject{Kind: ref.Kind, Job: ref.Name}
+		o.Subject = workload.Subject{Kind: ref.Kind, Job: ref.Name}
 	}
 	seen, err := a.examine(ctx, doctorFlags{options: o})
 	if err != nil {
@@ -108,7 +109,7 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (s
 // report writes the page, or serves it, or both: then the file has the page that was shown last.
 func (a *app) report(ctx context.Context, source serve.Source, f reportFlags) error {
 	page, err := source.Page(ctx)
-	if f.serve != "" && errors.Is(err, serve.ErrEmpty) {
+	if f.serve != "" && errors.Is(err, saved.ErrEmpty) {
 		page, err = html.Waiting(err.Error()), nil
 	}
 	if err != nil {

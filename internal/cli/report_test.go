@@ -103,8 +103,8 @@ func TestReportFiles(t *testing.T) {
 		"newer.json": {
 			err: "newer.json: unknown schema version 9: this railhead reads versions up to 2",
 		},
-		"other.json":           {err: "other.json: it is neither an archive nor"},
-		"notes.txt":            {err: "notes.txt: it is neither an archive nor"},
+		"other.json":           {err: "other.json: it is neither an archive of"},
+		"notes.txt":            {err: "notes.txt: it is neither an archive of"},
 		"empty.json":           {err: "empty.json: nothing was written to it yet"},
 		"bench.json none.json": {err: "none.json: no such file or directory"},
 	} {

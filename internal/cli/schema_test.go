@@ -19,7 +19,6 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/rules/clusterrules"
@@ -36,7 +35,7 @@ var updateGenerated = flag.Bool("update", false, "rewrite docs/schemas and docs/
 var outputs = []schematest.Output{
 	{Command: "railhead inventory -o json", Type: reflect.TypeFor[clusterrules.Inventory]()},
 	{Command: "railhead status -o json", Type: reflect.TypeFor[jobStatus]()},
-	{Command: "railhead doctor -o json", Type: reflect.TypeFor[collect.Verdict](), Version: rules.DiagnosisSchema},
+	{Command: "railhead doctor -o json", Type: reflect.TypeFor[rules.Verdict](), Version: rules.DiagnosisSchema},
 	{Command: "railhead explain -o json", Type: reflect.TypeFor[story.Story](), Version: story.StorySchema},
 	{Command: "railhead wire -o json", Type: reflect.TypeFor[wire.Job]()},
 	{Command: "railhead wire --save FILE", Type: reflect.TypeFor[wire.Series](), Version: wire.SeriesVersion},
@@ -193,7 +192,7 @@ func archiveOfMachines(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "all.tgz")
 	b := bundle.Bundle{
-		Manifest: bundle.Manifest{Subject: bundle.Subject{Namespace: "train"}},
+		Manifest: bundle.Manifest{Subject: workload.Subject{Namespace: "train"}},
 		State:    rulestest.Training(t),
 		Machines: append(recordings(t), rules.Machine{Ref: check.PodRef("train", "gone"), Unreached: "no such pod"}),
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report"
@@ -104,7 +103,7 @@ func (s Streams) showWire(format string, job wire.Job, again bool, live *report.
 }
 
 // wireSubject returns what the arguments name.
-func wireSubject(args []string) (s bundle.Subject, err error) {
+func wireSubject(args []string) (s workload.Subject, err error) {
 	if len(args) == 0 {
 		return s, errors.New("name a job, or pod/POD, or node/NODE: railhead wire NAME")
 	}

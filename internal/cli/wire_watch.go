@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -105,7 +106,7 @@ func (r *wireReader) title(j wire.Job) string {
 	for _, m := range j.Members {
 		s.Namespace = cmp.Or(s.Namespace, m.Ref.Namespace)
 	}
-	return collect.Verdict{Subject: s}.Title()
+	return rules.Verdict{Subject: s}.Title()
 }
 
 // finish sums up the readings of --watch and saves them.

@@ -12,13 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/collect"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/saved"
 	"github.com/railhead/railhead/internal/serve"
 	"github.com/railhead/railhead/internal/wire"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // TestWireSave: Ctrl-C ends a saved series with the exit code of its last reading, and an error does not end it.
@@ -70,7 +71,7 @@ func TestWireSave(t *testing.T) {
 				r := wireReader{
 					wireFlags: wireFlags{format: "text", save: save, watch: !c.alone},
 					Options: collect.Options{
-						Subject: bundle.Subject{Job: "h-kim"}, Every: time.Millisecond, Live: &report.Live{W: &said},
+						Subject: workload.Subject{Job: "h-kim"}, Every: time.Millisecond, Live: &report.Live{W: &said},
 					},
 					Streams: Streams{Out: &said, Err: &said},
 					read: func(context.Context, collect.Options) (wire.Job, error) {
@@ -109,7 +110,7 @@ func TestWireSave(t *testing.T) {
 				}
 				page, err := (&serve.Files{Names: []string{file}}).Page(t.Context())
 				if c.page == "" {
-					if !errors.Is(err, serve.ErrEmpty) {
+					if !errors.Is(err, saved.ErrEmpty) {
 						t.Error(err)
 					}
 					return

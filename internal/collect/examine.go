@@ -44,7 +44,7 @@ type ImageSource interface {
 
 // Options selects the machines to examine, and how to examine them.
 type Options struct {
-	Subject   bundle.Subject
+	Subject   workload.Subject
 	Nodes     bool          // also the nodes of the pods
 	Logs      bool          // also the logs of the pods
 	Container string        // to visit; "": the one that trains
@@ -130,7 +130,7 @@ func ClusterKinds() []cluster.Kind {
 }
 
 // Want returns the objects of the cluster that concern a subject.
-func Want(subject bundle.Subject) kube.Want {
+func Want(subject workload.Subject) kube.Want {
 	if subject.Cluster {
 		return kube.Want{Kinds: ClusterKinds()}
 	}

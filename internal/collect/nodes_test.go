@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // probeID is the part of a probe pod's name that is random.
@@ -31,7 +31,7 @@ func examineNodes(
 ) (map[string]string, error) {
 	t.Helper()
 	b, err := Run(ctx, s, Options{
-		Subject: bundle.Subject{Nodes: names},
+		Subject: workload.Subject{Nodes: names},
 		Timeout: time.Minute,
 		Probe:   Probe{Namespace: "default", Programs: []delivery.Program{delivery.Packed("amd64", []byte("binary"))}},
 		Live:    &report.Live{W: talk},

@@ -22,7 +22,7 @@ import (
 )
 
 // choose returns the running pods of a subject. It lists pods of a namespace that need no visit in subject.Passed.
-func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Pod, error) {
+func (e examiner) choose(s cluster.State, subject *workload.Subject) ([]cluster.Pod, error) {
 	var pods []cluster.Pod
 	switch {
 	case subject.Cluster:
@@ -64,7 +64,7 @@ func lacksNamespace(s cluster.State, name string) bool {
 }
 
 // named returns the pods that a subject names.
-func named(s cluster.State, subject *bundle.Subject) ([]cluster.Pod, error) {
+func named(s cluster.State, subject *workload.Subject) ([]cluster.Pod, error) {
 	var pods []cluster.Pod
 	for _, name := range subject.Pods {
 		i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool {

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 func TestContainer(t *testing.T) {
@@ -40,15 +40,15 @@ func TestNoNamespace(t *testing.T) {
 	forbidden := cluster.State{Read: kinds, Problems: []cluster.Problem{{Kind: cluster.Namespaces, Err: "forbidden"}}}
 	for name, test := range map[string]struct {
 		state   cluster.State
-		subject bundle.Subject
+		subject workload.Subject
 		want    error
 	}{
-		"no such namespace":    {read, bundle.Subject{Namespace: "trian"}, errNoNamespace},
-		"of a job":             {read, bundle.Subject{Namespace: "trian", Job: "h-kim"}, errNoNamespace},
-		"it exists":            {read, bundle.Subject{Namespace: "train"}, nil},
-		"it may not be read":   {forbidden, bundle.Subject{Namespace: "trian"}, nil},
-		"a node needs none":    {read, bundle.Subject{Namespace: "trian", Nodes: []string{"gpu-0"}}, nil},
-		"nor does the cluster": {read, bundle.Subject{Cluster: true}, nil},
+		"no such namespace":    {read, workload.Subject{Namespace: "trian"}, errNoNamespace},
+		"of a job":             {read, workload.Subject{Namespace: "trian", Job: "h-kim"}, errNoNamespace},
+		"it exists":            {read, workload.Subject{Namespace: "train"}, nil},
+		"it may not be read":   {forbidden, workload.Subject{Namespace: "trian"}, nil},
+		"a node needs none":    {read, workload.Subject{Namespace: "trian", Nodes: []string{"gpu-0"}}, nil},
+		"nor does the cluster": {read, workload.Subject{Cluster: true}, nil},
 	} {
 		e := examiner{Options: Options{Live: &report.Live{W: io.Discard}}}
 		if _, err := e.choose(test.state, &test.subject); !errors.Is(err, test.want) {
@@ -103,7 +103,7 @@ func TestInterrupted(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			var said strings.Builder
 			o := Options{
-				Subject: bundle.Subject{Namespace: "train", Pods: []string{"a", "b"}}, Live: &report.Live{W: &said},
+				Subject: workload.Subject{Namespace: "train", Pods: []string{"a", "b"}}, Live: &report.Live{W: &said},
 			}
 			if err := test.examine(ctx, &twoPods{interrupt: stop}, o); !errors.Is(err, context.Canceled) {
 				t.Error(err)

@@ -1,28 +1,16 @@
 package collect
 
 import (
-	"strings"
-
 	"github.com/railhead/railhead/internal/bundle"
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/rules/clusterrules"
-	"github.com/railhead/railhead/internal/story"
-	"github.com/railhead/railhead/internal/words"
 )
 
-// Verdict is the diagnosis of what was examined: the output of doctor, in every format.
-type Verdict struct {
-	Subject bundle.Subject `json:"subject"`
-	rules.Diagnosis
-	Log *story.Story `json:"log,omitempty"` // of the pods' logs
-}
-
 // Judge diagnoses a bundle, from a cluster or from an archive.
-func Judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) Verdict {
+func Judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) rules.Verdict {
 	asked := b.Manifest.Subject
-	v := Verdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
+	v := rules.Verdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
 		State:    b.State,
 		Machines: machines,
 		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Ref(), Whole: asked.Cluster},
@@ -34,60 +22,4 @@ func Judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) Verdict {
 		v.Log = &logs
 	}
 	return v
-}
-
-// Status returns the worst status of the diagnosis and of the logs.
-func (v Verdict) Status() check.Status {
-	worst := v.Worst()
-	if v.Log == nil {
-		return worst
-	}
-	for _, r := range v.Log.Runs {
-		switch r.Outcome {
-		case story.OutcomeFail, story.OutcomeFallback:
-			return check.Fail
-		case story.OutcomeDegraded:
-			worst = max(worst, check.Warn)
-		case story.OutcomeOK, story.OutcomeUnknown:
-		}
-	}
-	return worst
-}
-
-// Title names the subject: "Job h-kim in namespace train".
-func (v Verdict) Title() string {
-	s := v.Subject
-	in := ""
-	if s.Namespace != "" {
-		in = " in namespace " + s.Namespace
-	}
-	var parts []string
-	if s.Job != "" {
-		parts = append(parts, "Job "+s.Ref().String()+in)
-	}
-	if len(s.Pods) > 0 {
-		parts = append(parts, "Pod "+words.Few(s.Pods, 6)+in)
-	}
-	if len(s.Nodes) > 0 && s.Job == "" {
-		parts = append(parts, "Node "+words.Few(s.Nodes, 6))
-	}
-	switch {
-	case s.Cluster:
-		return "Cluster"
-	case len(parts) == 0:
-		return "Namespace " + s.Namespace
-	}
-	return strings.Join(parts, ", ")
-}
-
-// Size counts what was examined: "2 pods and 1 node".
-func (v Verdict) Size() string {
-	text := words.Count(v.Pods, "pod")
-	if v.Nodes > 0 {
-		text += " and " + words.Count(v.Nodes, "node")
-	}
-	if v.Subject.Cluster {
-		return "its objects"
-	}
-	return text
 }

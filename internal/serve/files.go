@@ -1,27 +1,18 @@
 package serve
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
-	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/collect"
-	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/report/html"
 	"github.com/railhead/railhead/internal/rules"
-	"github.com/railhead/railhead/internal/wire"
-	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/saved"
 )
 
 // Files are the source of a page: results of benches, diagnoses, snapshots and recorded machines.
@@ -36,21 +27,14 @@ func (f *Files) Page(context.Context) (html.Page, error) {
 	var pages []html.Page
 	var machines []rules.Machine
 	for _, name := range f.Names {
-		text, err := os.ReadFile(name)
-		if err != nil && !errors.Is(err, syscall.EISDIR) { // a folder is the captured root of a machine
-			return html.Page{}, fmt.Errorf("read %s: %w", name, cmp.Or(errors.Unwrap(err), err))
-		}
-		if err == nil && len(text) == 0 {
-			return html.Page{}, fmt.Errorf("%s: %w", name, ErrEmpty)
-		}
-		read, err := readReport(name, text)
+		file, err := saved.Read(name, func(m rules.Machine) rules.Machine { return m })
 		if err != nil {
 			return html.Page{}, fmt.Errorf("%s: %w", name, err)
 		}
-		if read.machine != nil {
-			machines = append(machines, *read.machine)
+		if page, ok := pageOf(file, filepath.Base(name)); ok {
+			pages = append(pages, page)
 		} else {
-			pages = append(pages, read.page)
+			machines = append(machines, file.Machines...)
 		}
 	}
 	if len(machines) > 0 {
@@ -91,83 +75,30 @@ func (f *Files) state() []string {
 	return state
 }
 
-// reading is the content of one file: a page, or a machine that is shown on one page with others.
-type reading struct {
-	page    html.Page
-	machine *rules.Machine
-}
-
-// ErrEmpty means that a bench has just created its result file.
-var ErrEmpty = errors.New("nothing was written to it yet")
-
-var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, a diagnosis, readings or a " +
-	"snapshot, nor a recorded machine")
-
-// readReport recognizes a file by its content.
-func readReport(name string, text []byte) (reading, error) {
-	short := filepath.Base(name)
-	if collect.IsArchive(text) {
-		b, err := bundle.Read(bytes.NewReader(text))
-		return reading{page: bundlePage(b, short)}, err
-	}
-	if !collect.IsJSON(text) {
-		machine, err := sysfs.Open(name)
-		if err != nil {
-			return reading{}, errNoReport
-		}
-		return machineReading(machine.Snapshot(), short), nil
-	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(text, &keys); err != nil {
-		return reading{}, fmt.Errorf("read it as JSON: %w", err)
-	}
-	has := func(names ...string) bool {
-		return !slices.ContainsFunc(names, func(name string) bool { return keys[name] == nil })
-	}
+// pageOf returns the page of a file; false if it is of a machine, which is shown on one page with others.
+func pageOf(f saved.File[rules.Machine], name string) (html.Page, bool) {
 	switch {
-	case has("minEfficiency", "pods"):
-		r, err := bench.ReadResult(bytes.NewReader(text))
-		return reading{page: html.FromBench(r, short)}, err
-	case has("problems", "pods", "nodes"):
-		v, err := parseVerdict(text)
-		return reading{page: verdictPage(v, html.Diagnosed{File: short})}, err
-	case has("rails", "points"):
-		var s wire.Series
-		err := json.Unmarshal(text, &s)
-		if err = cmp.Or(err, s.Check()); err != nil {
-			return reading{}, fmt.Errorf("not readings of 'railhead wire': %w", err)
-		}
-		return reading{page: html.FromSeries(s, short)}, nil
-	case has("schemaVersion"):
-		s, err := collect.ParseSnapshot(text)
-		return machineReading(s, short), err
+	case f.Bundle != nil:
+		f.Bundle.Machines = f.Machines
+		return bundlePage(*f.Bundle, name), true
+	case f.Result != nil:
+		return html.FromBench(*f.Result, name), true
+	case f.Verdict != nil:
+		return html.FromDiagnosis(html.Diagnosed{Verdict: *f.Verdict, File: name}), true
+	case f.Series != nil:
+		return html.FromSeries(*f.Series, name), true
 	}
-	return reading{}, errNoReport
-}
-
-func parseVerdict(text []byte) (collect.Verdict, error) {
-	var v collect.Verdict
-	if err := json.Unmarshal(text, &v); err != nil {
-		return v, fmt.Errorf("not a diagnosis: %w", err)
-	}
-	if v.SchemaVersion > rules.DiagnosisSchema {
-		return v, collect.NewerSchema(v.SchemaVersion, rules.DiagnosisSchema)
-	}
-	return v, nil
-}
-
-func machineReading(s host.Snapshot, file string) reading {
-	m := collect.MachineOf(s, file)
-	return reading{machine: &m}
+	return html.Page{}, false
 }
 
 func machinesPage(machines []rules.Machine) html.Page {
 	v := collect.Judge(bundle.Bundle{}, rules.JudgeAll(machines), false)
-	return verdictPage(v, html.Diagnosed{Machines: machines, Taken: machines[0].Snapshot.Taken})
+	return html.FromDiagnosis(html.Diagnosed{Verdict: v, Machines: machines, Taken: machines[0].Snapshot.Taken})
 }
 
 func bundlePage(b bundle.Bundle, file string) html.Page {
-	page := verdictPage(collect.Judge(b, rules.JudgeAll(b.Machines), false), html.Diagnosed{
+	page := html.FromDiagnosis(html.Diagnosed{
+		Verdict:  collect.Judge(b, rules.JudgeAll(b.Machines), false),
 		File:     file,
 		Taken:    b.Manifest.Taken,
 		Machines: b.Machines,
@@ -178,19 +109,4 @@ func bundlePage(b bundle.Bundle, file string) html.Page {
 		page.Links, page.Failures = measured.Links, measured.Failures
 	}
 	return page
-}
-
-func verdictPage(v collect.Verdict, seen html.Diagnosed) html.Page {
-	seen.Diagnosis, seen.Story, seen.Title = v.Diagnosis, v.Log, v.Title()
-	if !v.Subject.Named() {
-		switch {
-		case len(seen.Machines) == 1:
-			seen.Title = seen.Machines[0].Ref.String()
-		case v.Pods > 0:
-			seen.Title = words.Count(v.Pods, "pod")
-		default:
-			seen.Title = words.Count(v.Nodes, "node")
-		}
-	}
-	return html.FromDiagnosis(seen)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/host/replay"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // doctorRuns are few: each is a process of seconds.
@@ -64,7 +65,7 @@ func archiveOf(n int, file string) (size int64, err error) {
 		Manifest: bundle.Manifest{
 			Version: "bench",
 			Taken:   time.Unix(0, 0),
-			Subject: bundle.Subject{Job: "job", Namespace: "train"},
+			Subject: workload.Subject{Job: "job", Namespace: "train"},
 		},
 		State: cluster.State{Read: []cluster.Kind{cluster.Nodes, cluster.Pods}},
 	}

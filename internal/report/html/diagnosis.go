@@ -14,20 +14,26 @@ import (
 
 // Diagnosed is a result of doctor with the facts that it judged.
 type Diagnosed struct {
-	Title     string // Job h-kim in namespace train
-	File      string
-	Taken     time.Time
-	Diagnosis rules.Diagnosis
-	Machines  []rules.Machine // empty if only the verdict was saved
-	State     cluster.State
-	Story     *story.Story
+	rules.Verdict
+	File     string
+	Taken    time.Time
+	Machines []rules.Machine // empty if only the verdict was saved
+	State    cluster.State
+}
+
+// title names the subject, or the only machine.
+func (d Diagnosed) title() string {
+	if !d.Subject.Named() && len(d.Machines) == 1 {
+		return d.Machines[0].Ref.String()
+	}
+	return d.Title()
 }
 
 // FromDiagnosis returns the page of a diagnosis: findings, the examined machines, and the rollouts of the pools.
 func FromDiagnosis(in Diagnosed) Page {
 	d := in.Diagnosis
 	p := Page{
-		Title:    in.Title,
+		Title:    in.title(),
 		Sources:  []Source{{"Diagnosis", in.File, in.Taken}},
 		Findings: slices.Clone(d.Problems),
 		Remarks:  d.Remarks,
@@ -50,8 +56,8 @@ func FromDiagnosis(in Diagnosed) Page {
 	}
 	p.Verdict = diagnosisVerdict(d, passed)
 	p.Cards = diagnosisCards(d, passed)
-	if in.Story != nil {
-		p.addStory(*in.Story)
+	if in.Log != nil {
+		p.addStory(*in.Log)
 	}
 	for _, t := range []Table{limited(machineFacts(in.Machines)), checks} {
 		if len(t.Rows) > 0 {

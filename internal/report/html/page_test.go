@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 var keep = flag.String("keep", "", "folder for the pages and screenshots of the tests")
@@ -34,12 +35,15 @@ func pages(t *testing.T) map[string]Page {
 	sixtyFour := withLadders(simulated(64, 8, slowNIC(17, 3, 0.5), badCable(4, 40, 6, 0.08)))
 	machines := recorded(t, "pod-roce-4vf", "pod-roce-4vf-node-b", "pod-half-broken", "pod-no-address")
 	diagnosed := FromDiagnosis(Diagnosed{
-		Title:     "Job h-kim in namespace train (recorded machines)",
-		File:      "h-kim.tgz",
-		Diagnosis: rules.Diagnose(rules.Case{Machines: rules.JudgeAll(machines)}),
-		Machines:  machines,
-		State:     rollingOut(),
+		Verdict: rules.Verdict{
+			Subject:   workload.Subject{Job: "h-kim", Namespace: "train"},
+			Diagnosis: rules.Diagnose(rules.Case{Machines: rules.JudgeAll(machines)}),
+		},
+		File:     "h-kim.tgz",
+		Machines: machines,
+		State:    rollingOut(),
 	})
+	diagnosed.Title += " (recorded machines)"
 	return map[string]Page{
 		"4-pods": Join(
 			FromBench(four, "bench-4.json"),

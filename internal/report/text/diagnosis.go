@@ -8,52 +8,42 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/rules"
-	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// Examined is a diagnosis with the names of what was examined.
-type Examined struct {
-	rules.Diagnosis
-	Title  string   // the subject: "Job h-kim in namespace train"
-	Size   string   // "2 pods and 1 node"
-	Passed []string // pods with GPUs and without RDMA, which were not examined
-	Log    *story.Story
-}
-
 // Diagnosis writes the problems, root causes first. Wide adds all evidence, the remarks, and the checks that passed.
-func Diagnosis(out io.Writer, e Examined, wide bool) error {
+func Diagnosis(out io.Writer, v rules.Verdict, wide bool) error {
 	w := &writer{out: out, wide: wide}
-	w.line("%s: %s examined", e.Title, e.Size)
-	if m := e.Measured; m != nil && m.Links > 0 {
+	w.line("%s: %s examined", v.Title(), v.Size())
+	if m := v.Measured; m != nil && m.Links > 0 {
 		w.line("measured: %s between %s, in %.0f s",
 			words.Count(m.Links, "link"), words.Count(m.Pods, "pod"), m.Seconds)
 	}
-	if len(e.Passed) > 0 {
+	if len(v.Subject.Passed) > 0 {
 		w.line("not examined, because they request GPUs but no RDMA: %s "+
 			"('railhead doctor pod/%s' examines one anyway)",
-			words.Few(e.Passed, 6), e.Passed[0])
+			words.Few(v.Subject.Passed, 6), v.Subject.Passed[0])
 	}
-	for _, p := range e.Problems {
+	for _, p := range v.Problems {
 		w.problem(p)
 	}
 	if wide {
-		for _, p := range e.Remarks {
+		for _, p := range v.Remarks {
 			w.problem(p)
 		}
-		w.tallies("passed", passedEverywhere(e.Diagnosis))
+		w.tallies("passed", passedEverywhere(v.Diagnosis))
 	}
-	for _, a := range e.Autopsies {
+	for _, a := range v.Autopsies {
 		w.autopsy(a)
 	}
-	if e.Log != nil {
+	if v.Log != nil {
 		w.line("")
 		w.line("From the logs of the pods:")
-		w.story(*e.Log)
+		w.story(*v.Log)
 	}
 	w.line("")
-	w.tallies("skipped", e.Skipped)
-	w.line("%s", summary(e.Diagnosis))
+	w.tallies("skipped", v.Skipped)
+	w.line("%s", summary(v.Diagnosis))
 	return w.err
 }
 
