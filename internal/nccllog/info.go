@@ -23,8 +23,8 @@ type notices struct {
 	reborn map[process]int // by process, without the device: the line that shows that it began again
 }
 
-// readInfo reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first
-// byte decides where to look.
+// readInfo reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the
+// first byte decides where to look.
 func readInfo(p *Parser, r *rank, l *logLine) {
 	if find.Begins(l.text, "ENV/Plugin: Closing ") { // by exit, from 2.28 on: the process does not go on
 		return
@@ -231,8 +231,8 @@ func addPlugin(p *Parser, r *rank, name []byte) {
 	}
 }
 
-// readInfoG reads "GPU Direct RDMA Disabled for GPU 1 / HCA 0 (distance 7 > 5)", and the lines of GIN, the networking of
-// device code (2.28).
+// readInfoG reads "GPU Direct RDMA Disabled for GPU 1 / HCA 0 (distance 7 > 5)", and the lines of GIN, the networking
+// of device code (2.28).
 func readInfoG(p *Parser, r *rank, l *logLine) {
 	switch t := l.text; {
 	case find.Begins(t, "GIN/Plugin: Failed to initialize any"):

@@ -140,8 +140,8 @@ func readOFI(p *Parser, r *rank, l *logLine, said []byte) {
 	}
 }
 
-// readUsing reads the list of devices: "[0]mlx5_6:1/RoCE [1]mlx5_7:1/RoCE [RO]; OOB eth0:10.128.2.15<0>". From 2.24 on it
-// may be empty.
+// readUsing reads the list of devices: "[0]mlx5_6:1/RoCE [1]mlx5_7:1/RoCE [RO]; OOB eth0:10.128.2.15<0>". From 2.24 on
+// it may be empty.
 func readUsing(p *Parser, r *rank, l *logLine, list []byte) {
 	list, oob, ok := bytes.Cut(list, []byte("; OOB "))
 	if ok {

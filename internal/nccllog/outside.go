@@ -184,8 +184,8 @@ func wrongResults(text string) bool {
 	return found != nil && strings.Trim(strings.ReplaceAll(found[1]+found[2], "N/A", ""), "0") != ""
 }
 
-// readOSU reads the tables of the OSU benchmarks of MPI, and reports whether a line is a result: "8    1.93". MPI may have
-// used another transport than the one that failed before.
+// readOSU reads the tables of the OSU benchmarks of MPI, and reports whether a line is a result: "8    1.93". MPI may
+// have used another transport than the one that failed before.
 func readOSU(p *Parser, at event.Place, text string) bool {
 	const near = 64
 	if strings.HasPrefix(text, "# OSU ") {

@@ -53,8 +53,8 @@ func message(line []byte) string {
 // whose line ends were lost.
 const fewRecords = 3
 
-// readRecords reads a line with several records: processes wrote into one another's lines, or the line ends were lost. Each
-// ends where the next one begins. First is the index of NCCL's first name.
+// readRecords reads a line with several records: processes wrote into one another's lines, or the line ends were lost.
+// Each ends where the next one begins. First is the index of NCCL's first name.
 func readRecords(p *Parser, at event.Place, line []byte, first int) {
 	joined := bytes.Count(line, []byte("NCCL ")) > fewRecords
 	begin, known := 0, map[process]bool(nil)

@@ -36,7 +36,8 @@ func socketCauses(in *input, e event.Event) []candidate {
 	}
 	if wrong := facts.LocalAddress(peer); wrong != "" && e.Kind == event.ConnectFailed {
 		if cabled(in, e, peer) {
-			return append(byError(in, e, problem, said), possible(story.BootstrapWrongAddress, said+": that is "+wrong, e)...)
+			return append(byError(in, e, problem, said),
+				possible(story.BootstrapWrongAddress, said+": that is "+wrong, e)...)
 		}
 		return slices.Concat(likely(story.BootstrapWrongAddress, said+": that is "+wrong, e), ifnames(in))
 	}

@@ -1,5 +1,5 @@
-// Package clusterrules is the catalogue of checks of a cluster: whether its nodes, operators and policies provide RDMA to
-// the pods of a job.
+// Package clusterrules is the catalogue of checks of a cluster: whether its nodes, operators and policies provide RDMA
+// to the pods of a job.
 package clusterrules
 
 import (

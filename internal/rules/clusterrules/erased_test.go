@@ -114,7 +114,8 @@ func TestErasedByTrainJob(t *testing.T) {
 	}
 }
 
-// TestErasedFromUnknownKind: an object of a kind that railhead does not know runs the pods and the workloads that it owns.
+// TestErasedFromUnknownKind: an object of a kind that railhead does not know runs the pods and the workloads that it
+// owns.
 func TestErasedFromUnknownKind(t *testing.T) {
 	s := rulestest.Training(t)
 	inject(&s)
