@@ -25,7 +25,7 @@ func TestMemlockWords(t *testing.T) {
 		{"no limit", Memlock{Soft: host.Unlimited, Hard: host.Unlimited}, "unlimited", true},
 		{"whole unit", Memlock{Soft: 64 << 10}, "64 KiB", false},
 		{"between two units", Memlock{Soft: 3 << 29}, "1.5 GiB", false},
-		{"below a unit", Memlock{Soft: 1023}, "1023 bytes", false},
+		{"below a unit", Memlock{Soft: 1023}, "1023 B", false},
 		{
 			"all the memory there is",
 			Memlock{Soft: 2 << 30, limits: host.Limits{MemTotal: host.Know[uint64](2 << 30)}},

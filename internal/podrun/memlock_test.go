@@ -67,7 +67,7 @@ func TestMemlockWithoutPrivileges(t *testing.T) {
 		},
 		{
 			name: "no memory may be locked", given: limits{},
-			words: "0 bytes", status: check.Fail, because: "limit is 0 bytes per process",
+			words: "0 B", status: check.Fail, because: "limit is 0 B per process",
 			locks: nothing,
 		},
 		{
