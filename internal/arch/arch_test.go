@@ -20,6 +20,7 @@ func TestLaw(t *testing.T) {
 		"package comments": comments(r.packages),
 		"check pages":      pages(r.packages, r.pages),
 		"closure":          closure(r.packages, "cmd/railhead-pod"),
+		"method sets":      methodSets(r.packages),
 	} {
 		t.Run(name, func(t *testing.T) { report(t, broken) })
 	}

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"fmt"
 	"go/token"
 	"strings"
 	"testing"
@@ -278,5 +279,24 @@ func TestLinked(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, linked(test.in), test.want) })
+	}
+}
+
+// A type has the methods that its embedded fields give it, and those of their embedded fields.
+func TestMethodSets(t *testing.T) {
+	declared := func(of string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "func (x *%s) %c%d() {}\n", of, of[0], i)
+		}
+		return b.String()
+	}
+	for text, want := range map[string]string{
+		"type a struct{}\n" + declared("a", mostMethods):                                     "",
+		"type a struct{}\n" + declared("a", mostMethods+1):                                   "internal/rail.a has 26 methods",
+		"type a struct{ b b }\ntype b struct{ a }\n" + declared("a", 13) + declared("b", 13): "internal/rail.b has 26 methods",
+		"type b struct{}\ntype a struct{ *b }\n" + declared("a", 25) + declared("b", 1):      "internal/rail.a has 26 methods",
+	} {
+		expect(t, methodSets(source(t, "internal/rail", "a.go", "package rail\n"+text)), want)
 	}
 }

@@ -26,6 +26,15 @@ var sentences = map[string][]string{
 	"internal/rail.Rejected":  {"Reason"},
 	"internal/cluster.Rail":   {"Reason"},
 	"internal/nccl.Var":       {"Reason"},
+	"internal/plan.Plan":      {"Title", "Closing"},
+	"internal/plan.Step":      {"Title"},
+	"internal/plan.Progress":  {"Text"},
+	"internal/plan.Bar":       {"Text"},
+	"internal/rules.Suspect":  {"Why"},
+	"internal/story.Cause":    {"Summary"},
+	"internal/story.Network":  {"Why"},
+	"internal/story.Run":      {"Summary", "GPUReason"},
+	"internal/story.Victim":   {"What", "Of"},
 }
 
 // searches are the functions that decide by what a text says.
