@@ -12,7 +12,7 @@ GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
 .PHONY: build release release-check release-programs image licenses push test test-local test-openshift test-workloads test-lab chaos lab race \
-	lint vulncheck fuzz nightly bench demo demo-rdma pictures site site-check check fmt clean help
+	lint vulncheck fuzz nightly bench demo demo-rdma pictures site site-check check fmt generate recipe clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -83,6 +83,23 @@ test-local: ## test what needs no control plane
 	go test -vet=off -timeout 30m ./...
 	cd tools/release && go test -vet=off ./...
 	cd tools/vuln && go test -vet=off -count=1 ./... # a cached result would not see a change of the script
+
+# What a change by a recipe of CONTRIBUTING.md can break, besides its own package.
+RECIPE_node-check    = ./internal/rules/... ./internal/explain/causes ./internal/arch ./docs
+RECIPE_cluster-check = ./internal/rules/... ./internal/arch ./docs
+RECIPE_log-line      = ./internal/nccllog/... ./internal/explain/... ./internal/arch ./docs
+RECIPE_workload      = ./internal/workload ./internal/plan/... ./internal/arch ./docs
+
+recipe: ## test what a new OF=node-check, cluster-check, log-line or workload can break, in less than a minute
+	@test -n '$(RECIPE_$(OF))' || { echo 'set OF to node-check, cluster-check, log-line or workload'; exit 2; }
+	go test -vet=off -short $(RECIPE_$(OF))
+	go test -vet=off ./internal/cli -run '^Test(Reference|Schemas|Explain|Reader|Administrator|Inventory|Doctor)'
+	go test -vet=off ./internal/podcli -run '^Test(Reference|Schemas|Hosts|Outputs)'
+
+generate: ## write what follows from tables and help texts: docs/reference, docs/schemas, docs/rights and docs/causes.md
+	go test -vet=off ./internal/cli ./internal/podcli -run '^Test(Reference|Schemas|ReaderWorkloads)$$' -update
+	go test -vet=off ./internal/plan/namespace -run '^TestPublishedRights$$' -update
+	go test -vet=off ./internal/explain -run '^TestCausesPage$$' -update
 
 test-openshift: ## test railhead again where the JobSet controller and the network-resources-injector run, too
 	cd lab && go vet -tags openshift ./... && go test -tags openshift -timeout 60m ./controlplane/full/... ./judge/e2e/...

@@ -15,7 +15,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/yaml"
 
 	"github.com/railhead/railhead/internal/cluster"
@@ -162,7 +164,7 @@ func rightsOf(t *testing.T, lines ...string) []plan.Right {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for _, line := range lines {
 		a := run(append(strings.Fields(line), "--server="+server.URL)...)
-		t.Logf("%s: %d\n%s%s", line, a.code, a.out, a.err)
+		t.Logf("%s: exit code %d", line, a.code)
 	}
 	return slices.SortedFunc(maps.Keys(s.used), func(a, b plan.Right) int { return strings.Compare(a.String(), b.String()) })
 }
@@ -193,6 +195,57 @@ func checkRules(t *testing.T, rules []rbacv1.PolicyRule, rights []plan.Right) {
 			t.Errorf("no command needs the rule %v", rule)
 		}
 	}
+}
+
+// TestReaderWorkloads: the reader may list every kind of workload. The rules are written from the table of kinds by the
+// flag -update.
+func TestReaderWorkloads(t *testing.T) {
+	const path = "../../docs/rights/reader.yaml"
+	const begin = "# Workloads of other controllers; leave out those that you do not have.\n"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, more := strings.Cut(rest, "---\n")
+	if !ok || !more {
+		t.Fatalf("%s lacks the part of workloads", path)
+	}
+	want := before + begin + workloadRules() + "---\n" + after
+	if *updateGenerated {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(text), want); diff != "" {
+		t.Errorf("go test ./internal/cli -run TestReaderWorkloads -update writes the rules (-file +kinds):\n%s", diff)
+	}
+}
+
+// workloadRules returns the rules for the kinds of workloads that are not Kubernetes' own, by their groups.
+func workloadRules() string {
+	var groups []string
+	resources := map[string][]string{}
+	for _, k := range workload.Kinds {
+		group := k.GVK.Group
+		if !k.Listed() || !strings.Contains(group, ".") {
+			continue
+		}
+		if resources[group] == nil {
+			groups = append(groups, group)
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(k.GVK)
+		if !slices.Contains(resources[group], plural.Resource) {
+			resources[group] = append(resources[group], plural.Resource)
+		}
+	}
+	var rules strings.Builder
+	for _, group := range groups {
+		fmt.Fprintf(&rules, "- apiGroups: [%s]\n  resources: [%s]\n  verbs: [get, list, watch]\n",
+			group, strings.Join(resources[group], ", "))
+	}
+	return rules.String()
 }
 
 // TestReaderRights: the published roles of readers grant what the reading commands use.
