@@ -54,8 +54,7 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 	case err != nil:
 		err = unknown(err)
 	case o.Subject.Job != "":
-		ref, _ := workload.ParseRef(o.Subject.Job) // the job was found
-		f, _ := workload.Lookup(b.State, ref, o.Subject.Namespace)
+		f, _ := workload.Lookup(b.State, o.Subject.Ref(), o.Subject.Namespace) // collect found it
 		if run := a.detachedRun(ctx, client, launch.Targets(f)); run != nil {
 			a.say("%s", run)
 		}

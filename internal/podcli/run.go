@@ -12,6 +12,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/podrun"
@@ -116,12 +117,9 @@ type start struct {
 	fixed     []check.Finding // variables that no file replaces
 }
 
-// run starts the command. Messages are flushed before, because nothing of this process is left afterwards.
-func (r start) run(out *messages) error {
-	here, err := sysfs.Open("/")
-	if err != nil {
-		return exit.Error{Code: exit.Refused, Err: err}
-	}
+// decide reads what a launch needs, and everything if the command is not started: the explanation needs that. If the
+// environment is written for other processes, r.fixed gets the variables that no file replaces.
+func (r *start) decide(here sysfs.Machine) (host.Snapshot, decision) {
 	s := sysfs.ReadForLaunch(here.Root, here.Probes, rail.Wanted)
 	d := decide(s, r.scope, r.policy)
 	if others := unreplaced(d.vars, s); r.dir != "" && len(others) > 0 {
@@ -130,8 +128,18 @@ func (r start) run(out *messages) error {
 		d = decide(s, r.scope, r.policy)
 	}
 	if (len(d.blocking()) > 0 || r.needsAll(d)) && s.ReachesDevice() {
-		d = decide(here.Snapshot(), r.scope, r.policy) // the explanation needs everything
+		d = decide(here.Snapshot(), r.scope, r.policy)
 	}
+	return s, d
+}
+
+// run starts the command. Messages are flushed before, because nothing of this process is left afterwards.
+func (r start) run(out *messages) error {
+	here, err := sysfs.Open("/")
+	if err != nil {
+		return exit.Error{Code: exit.Refused, Err: err}
+	}
+	s, d := r.decide(here)
 	memlock := podrun.RaiseMemlock(here)
 	limit, short := memlock.Finding()
 	if reasons := r.refuses(d, limit); len(reasons) > 0 {
