@@ -51,8 +51,8 @@ func (l Layer) overhead() (outside, inside int, err error) {
 	return 0, 0, fmt.Errorf("payload of %q: no such layer", l)
 }
 
-// Efficiency returns the part of the rate of a wire that payload can use. The MTU is that of RDMA (256 to 4096), for
-// TCP that of the interface.
+// Efficiency returns the part of the rate of a wire that payload can use. mtu is the MTU of RDMA (256 to 4096), or for
+// TCP the MTU of the interface.
 func (l Layer) Efficiency(mtu int) (float64, error) {
 	outside, inside, err := l.overhead()
 	if err != nil {

@@ -35,7 +35,7 @@ func Differences(before, now Result) []Differ {
 	return all
 }
 
-// differing compares facts by name. A fact that one of the two lacks is that of a rail or a library that is gone or
+// differing compares facts by name. A fact that one of the two lacks belongs to a rail or a library that is gone or
 // new.
 func differing(place string, old, fresh map[string]string) (all []Differ) {
 	names := maps.Clone(old)

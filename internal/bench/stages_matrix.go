@@ -31,8 +31,8 @@ func (f Fleet) NewSurvey() *Survey {
 	return &Survey{f, m, map[Pair]bool{}, map[Link]string{}, map[Link][]float64{}}
 }
 
-// typical returns the median ceiling of a rail, 0 if that of one pod is unknown. With the minimum, one port that
-// trained down would not be slow, but the other rails would be.
+// typical returns the median ceiling of a rail, or 0 if the ceiling of one pod is unknown. With the minimum, one port
+// that trained down would not be slow, but the other rails would be.
 func (f Fleet) typical(rail int) Gbps {
 	var all []Gbps
 	for _, p := range f.Pods {

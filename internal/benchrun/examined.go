@@ -18,8 +18,9 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// Examined measures between the pods of an examination, as far as they can be measured. The result lists those that
-// cannot, with the reason: also pods that train, unless the options force it. container is that of the examination.
+// Examined measures between the pods of an examination, as far as they can be measured. The result lists the pods that
+// cannot, with the reason; they include pods that train, unless the options force it. container is the container that
+// was examined.
 func Examined(
 	ctx context.Context,
 	p launch.Pods,

@@ -19,7 +19,7 @@ import (
 // NodeJobPrefix starts the names of the jobs of NodeJob.
 const NodeJobPrefix = "railhead-bench-"
 
-// NodeJob returns a job with one pod on each node, for pods that a bench creates and removes. id is that of the
+// NodeJob returns a job with one pod on each node, for pods that a bench creates and removes. id identifies the
 // command.
 func NodeJob(id string, o job.Options) job.Options {
 	o.Name = NodeJobPrefix + id

@@ -44,7 +44,7 @@ var networkLine = regexp.MustCompile(`\b(?:NCCL|RCCL) (?:INFO|WARN|TRACE|ERROR|V
 // mostOfALog bounds the text of one container.
 const mostOfALog = 4 << 20
 
-// cleanLog keeps the lines of a log from libraries and Railhead, and drops those of the user's program.
+// cleanLog keeps the lines of a log that libraries and Railhead wrote, and drops the lines of the user's program.
 func cleanLog(text string) string { return keepLines(text, mostOfALog, networkLine.MatchString) }
 
 // runtimeLine matches messages of container runtimes and the kubelet about a container, which no program of a user

@@ -11,8 +11,8 @@ type Check[T any] struct {
 	ID    ID
 	Title string // the healthy fact: "the process can lock all the memory it registers"
 	Needs []ID   // skipped, with "needs X", unless those passed: the root cause comes first
-	// ExplainedBy lists the checks, the nearest cause first, whose findings explain those of this one where both are
-	// about the same object (see Explains).
+	// ExplainedBy lists the checks, the nearest cause first, whose findings explain the findings of this check if both
+	// are about the same object (see Explains).
 	ExplainedBy []ID
 	Run         func(T) []Finding // pure; no findings = pass
 }

@@ -136,7 +136,7 @@ func saveJSON(name string, v any) error {
 	return os.Rename(next, name)
 }
 
-// maxResultSize bounds the file of a result: that of 1,024 pods with 8 rails has 40 MB.
+// maxResultSize bounds the file of a result. The result of 1,024 pods with 8 rails has 40 MB.
 const maxResultSize = 1 << 30
 
 // readBench reads a file of saveBench or -o json.

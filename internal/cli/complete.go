@@ -39,7 +39,7 @@ func (a *app) completeReport(cmd *cobra.Command, args []string, typed string) ([
 	return names, cobra.ShellCompDirectiveDefault
 }
 
-// completeDoctor completes the names of jobs, and after pod/ and node/ those of pods and nodes.
+// completeDoctor completes the names of jobs, and after pod/ and node/ the names of pods and nodes.
 func (a *app) completeDoctor(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	prefix, _, _ := strings.Cut(typed, "/")
 	kind, namesOf := cluster.Pods, podNames

@@ -10,7 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/enumflag"
 )
 
-// takes checks the number of arguments. The first ones are required; names are those of the usage line.
+// takes checks the number of arguments. The first ones are required; names are the names in the usage line.
 func takes(required int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -80,5 +80,5 @@ func checkFlags(cmd *cobra.Command, _ []string) (err error) {
 	return err
 }
 
-// exclusiveFlags annotates flags with the groups of which only one may be set (cobra flag_groups.go).
+// exclusiveFlags annotates flags with groups. Only one flag of each group may be set (cobra flag_groups.go).
 const exclusiveFlags = "cobra_annotation_mutually_exclusive"

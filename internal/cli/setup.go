@@ -25,7 +25,7 @@ import (
 // setupWant has everything that the plans of `setup cluster` need.
 var setupWant = kube.Want{Kinds: setup.Kinds(), Setup: true}
 
-// setupRights is a want without a list: of a plan whose rights are those of administrators.
+// setupRights is a Want without a list, for a plan that needs the rights of administrators.
 var setupRights = kube.Want{Setup: true}
 
 const followSetup = "railhead setup status --follow"

@@ -81,7 +81,7 @@ type DeviceCondition struct {
 // deviceattribute).
 const PCIeRoot = "resource.kubernetes.io/pcieRoot"
 
-// The drivers whose network devices pods can claim as rails, and that of NVIDIA's GPUs.
+// The drivers whose network devices pods can claim as rails, and the driver of NVIDIA's GPUs.
 const (
 	DRANet   = "dra.net"                              // kubernetes-sigs/dranet
 	DRASriov = "sriovnetwork.k8snetworkplumbingwg.io" // k8snetworkplumbingwg/dra-driver-sriov

@@ -89,7 +89,8 @@ func Container(p cluster.Pod, chosen string) string {
 	return cmp.Or(chosen, workload.Trainer(p.Containers))
 }
 
-// visit takes snapshots of pods in parallel. When it is interrupted it returns those of the pods that answered before.
+// visit takes snapshots of pods in parallel. If it is interrupted, it returns the snapshots of the pods that answered
+// before.
 func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machine, error) {
 	if len(pods) == 0 {
 		return nil, nil

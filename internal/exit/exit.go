@@ -6,7 +6,7 @@ import "fmt"
 // Code is the exit code of a command. docs/exit-codes.md tells users what each one means.
 type Code int
 
-// The codes of both programs. From Timeout on they are those of timeout(1), env(1) and shells.
+// The codes of both programs. From Timeout on, they are the codes that timeout(1), env(1) and shells use.
 const (
 	OK           Code = 0
 	Fault        Code = 1

@@ -74,7 +74,7 @@ func (f Fact[T]) MarshalJSON() ([]byte, error) {
 	return marshalFact(f.State, f.Value, f.Why)
 }
 
-// marshalFact exists once, unlike the methods of Fact, of which each type gets its own.
+// marshalFact exists once, unlike the methods of Fact, which exist for each type.
 func marshalFact(state Knowledge, value any, why string) ([]byte, error) {
 	switch state {
 	case Known:

@@ -2,7 +2,7 @@ package host
 
 // UserSetting returns the user's setting of an NCCL variable and its origin: the environment, then NCCL's files in the
 // order in which NCCL reads them. The first one counts (setenv without overwrite, NCCL src/misc/param.cc). A value that
-// NCCL ignores is not set, but hides those of the files.
+// NCCL ignores is not set, but hides the values in the files.
 func (s *Snapshot) UserSetting(name string) (value, origin string, set bool) {
 	if value, set := s.Env[name]; set {
 		return value, "the environment", accepted(name, value)

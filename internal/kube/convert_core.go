@@ -22,7 +22,8 @@ func convertServiceAccount(a *corev1.ServiceAccount) cluster.ServiceAccount {
 	return cluster.ServiceAccount{Namespace: a.Namespace, Name: a.Name}
 }
 
-// convertQuota uses the limits of the status; until the quota controller has written it, those of the spec.
+// convertQuota uses the limits of the status, or the limits of the spec until the quota controller has written the
+// status.
 func convertQuota(q *corev1.ResourceQuota) cluster.Quota {
 	hard := q.Status.Hard
 	if len(hard) == 0 {

@@ -58,8 +58,8 @@ func convertJobPod(p *corev1.Pod) cluster.Pod {
 	return pod
 }
 
-// podOf returns the conversion for pods: with convertJobPod those of the wanted job, or of the namespace if Detail is
-// set, and with convertPod all others.
+// podOf returns the conversion for pods. It converts the pods of the wanted job, or of the namespace if Detail is set,
+// with convertJobPod, and all others with convertPod.
 func podOf(w Want) func(*corev1.Pod) cluster.Pod {
 	return func(p *corev1.Pod) cluster.Pod {
 		here := w.Namespace == "" || p.Namespace == w.Namespace
@@ -227,7 +227,7 @@ func podAmounts(spec *corev1.PodSpec, of func(corev1.ResourceRequirements) corev
 	return total
 }
 
-// raise raises each number to that of another set.
+// raise raises each number of r to at least the number in least.
 func raise(r, least cluster.Resources) {
 	for name, n := range least {
 		r[name] = max(r[name], n)

@@ -21,8 +21,8 @@ const (
 )
 
 // ShellImage returns an image with a shell for a node of OpenShift. It is the image of the machine-config-daemon, which
-// the node has already and whose base is RHEL (machine-config-operator Dockerfile), or else that of the image stream
-// tag openshift/cli:latest, as `oc debug` uses openshift/tools:latest (openshift/oc pkg/cli/debug/debug.go).
+// the node has already and whose base is RHEL (machine-config-operator Dockerfile), or else the image of the image
+// stream tag openshift/cli:latest, as `oc debug` uses openshift/tools:latest (openshift/oc pkg/cli/debug/debug.go).
 // Both are in the registry of the release, for which every kubelet has the pull secret. The registry inside the cluster
 // is no alternative: bare metal installs it as Removed (OpenShift docs, configuring-registry-storage-baremetal).
 func (c *Client) ShellImage(ctx context.Context, node string) (string, error) {

@@ -31,7 +31,8 @@ type Want struct {
 	// Everywhere lists kinds that are read from all namespaces anyway: the free resources depend on all pods. If that
 	// is forbidden, they are read in the one namespace, and the State has a Problem.
 	Everywhere []cluster.Kind
-	// Setup means that a setup command asks: the roles of administrators give a missing right, not those of users.
+	// Setup means that a setup command asks. Then the roles of administrators give a missing right, not the roles of
+	// users.
 	Setup bool
 }
 

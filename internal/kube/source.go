@@ -83,7 +83,7 @@ func codecOfMany[O any, P object[O], V any](convert func(*O) []V, list func(*dra
 	return codec{decode, add, accept, "application/json"}
 }
 
-// metadataOf returns the codec of objects of which only the metadata are wanted.
+// metadataOf returns the codec of objects if only their metadata is wanted.
 func metadataOf[V any](convert func(*metav1.PartialObjectMetadata) V, list func(*draft) *[]V) codec {
 	c := codecOf(convert, list)
 	c.watch = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

@@ -64,7 +64,7 @@ func (t Target) command() []string {
 	return nil
 }
 
-// idle matches shell commands that only wait: that of deploy, and those of users.
+// idle matches shell commands that only wait: the command of deploy, and commands of users.
 var idle = regexp.MustCompile(`^(trap "exit 0" TERM( INT)?; )?(exec )?` +
 	`(sleep (infinity|inf|\d+[smhd]?)|tail -f /dev/null|while (true|:); ?do sleep \w+( & wait( \$!)?)?; ?done);?$`)
 

@@ -32,7 +32,7 @@ func NewInput(in io.Reader) *Input {
 	return i
 }
 
-// counter counts bytes, and tells the input's own error from that of a decoder.
+// counter counts bytes, and distinguishes the input's own error from a decoder's error.
 type counter struct {
 	in    io.Reader
 	bytes int64
@@ -53,7 +53,8 @@ const (
 	patience = 100     // empty reads
 )
 
-// Read implements io.Reader. If nothing more can be decoded it returns io.EOF; other errors are those of the input.
+// Read implements io.Reader. If nothing more can be decoded, it returns io.EOF; any other error is an error of the
+// input.
 func (i *Input) Read(p []byte) (int, error) {
 	if !i.begun {
 		i.begun = true
@@ -80,7 +81,7 @@ func (i *Input) Read(p []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// decoderError returns the error of the input, or notes that of a decoder and returns io.EOF.
+// decoderError returns the input's error, if it has one. Otherwise it notes the decoder's error and returns io.EOF.
 func (i *Input) decoderError(err error) error {
 	if i.raw.err != nil {
 		return i.raw.err

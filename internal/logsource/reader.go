@@ -71,7 +71,7 @@ func (r *Reader) Empty() error {
 // reason returns err without the operation and the path.
 func reason(err error) string { return cmp.Or(errors.Unwrap(err), err).Error() }
 
-// Read reads one log after the other, so that the lines of one process stay in order. The error is that of ctx.
+// Read reads one log after the other, so that the lines of one process stay in order. It returns the error of ctx.
 func (r *Reader) Read(ctx context.Context, logs []Log) error {
 	for _, l := range logs {
 		if err := r.readLog(ctx, l); err != nil {

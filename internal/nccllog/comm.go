@@ -54,9 +54,9 @@ func readMember(p *Parser, r *rank, l *logLine, c comm) {
 	}
 }
 
-// startsAgain reports that a line is of the first communicator of another process with the same number: it has the rank
-// and the size of the earlier one, and a process had ended before, or this one had been seen to begin again. A process
-// may well set up several communicators of one size in a run.
+// startsAgain reports whether a line is of the first communicator of another process with the same number: it has the
+// rank and the size of the earlier one, and a process had ended before, or this one had been seen to begin again. A
+// process may well set up several communicators of one size in a run.
 func startsAgain(p *Parser, r *rank, c comm, l *logLine) bool {
 	if !c.started || r.anonymous() || c.rank != r.Number || c.ranks != r.World || len(c.id) == 0 || r.commID == "" ||
 		r.commID == string(c.id) {
@@ -65,7 +65,7 @@ func startsAgain(p *Parser, r *rank, c comm, l *logLine) bool {
 	return max(p.notes.ended[l.at.File], p.notes.reborn[process{r.Host, r.PID, 0}]) > r.started
 }
 
-// endsProcess reports that an event is the end of a process or makes it end.
+// endsProcess reports whether an event is the end of a process or makes the process end.
 func endsProcess(e event.Event) bool {
 	switch e.Kind {
 	case event.Exit, event.OOMKill, event.Aborted, event.OutOfMemory, event.CUDAError, event.Finished, event.Restarted:

@@ -88,7 +88,7 @@ func readInfoNet(p *Parser, r *rank, l *logLine) {
 	}
 }
 
-// readDevice reads the lines about devices. It reports whether they can be those of a plugin.
+// readDevice reads a line about devices. It reports whether a plugin may have written the line.
 func readDevice(p *Parser, r *rank, l *logLine, said []byte) bool {
 	switch {
 	case find.Begins(said, "Using "):
@@ -234,7 +234,7 @@ func (p *vocabulary) hca(text []byte) (HCA, bool) {
 }
 
 // readVirtual reads a device that 2.24 and later join from several: "[4] name=mlx5_0+mlx5_1 speed=800000 ndevs=2". Its
-// index follows those of the physical devices.
+// index follows the indexes of the physical devices.
 func readVirtual(p *Parser, r *rank, said []byte) {
 	const most = 8
 	index := find.NumberAfter(string(said), "[")

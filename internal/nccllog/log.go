@@ -7,7 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
-// Log holds the facts of one or several runs. Its size does not grow with that of the input.
+// Log holds the facts of one or several runs. Its size does not grow with the input.
 type Log struct {
 	Runs []Run
 }

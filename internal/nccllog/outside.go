@@ -79,7 +79,7 @@ func countTraining(p *Parser, at event.Place, text string) {
 // as two others.
 const Trained = 3
 
-// trainedAt counts the last lines of a file of which the first ones do not show what it is.
+// trainedAt counts the lines about training at the end of a file, if its first lines do not show what it is.
 func trainedAt(p *Parser, last event.Place, tail scan.Tail) {
 	if p.trained >= Trained {
 		return
@@ -331,8 +331,8 @@ func readOld(p *Parser, at event.Place, line []byte) bool {
 // ofPython matches a line of level ERROR or worse by the logger of glog's form for Python.
 var ofPython = regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\.py:\d+\]`)
 
-// pythonComplaints reads such lines at the end of a file, after the line from. Anywhere else their words are those of
-// every warning of Python.
+// pythonComplaints reads such lines at the end of a file, after the line from. Elsewhere, such a line reads like any
+// warning of Python.
 func pythonComplaints(p *Parser, last event.Place, from int, tail scan.Tail) {
 	all := tail.Lines()
 	for i, line := range all {

@@ -24,8 +24,8 @@ const (
 	maxFiles    = 1 << 14
 )
 
-// Parser collects the facts of a log in bounded memory. Its zero value has read nothing. The lines of several
-// processes and files may be mixed; those of one process must be in order.
+// Parser collects the facts of a log in bounded memory. Its zero value has read nothing. The lines of several processes
+// and files may be mixed, but the lines of each process must be in order.
 type Parser struct {
 	ranks        roster
 	notes        notices

@@ -31,8 +31,8 @@ func writersOf(ranks []Rank) writers {
 	return w
 }
 
-// attribute adds the rank, or at least the host, that the event's process or its file tells. A process identifier may
-// be that of several processes: on other hosts, in other containers.
+// attribute adds the rank, or at least the host, that the event's process or its file tells. Processes on different
+// hosts or in different containers may have the same process identifier.
 func (w writers) attribute(e *event.Event) {
 	e.Host = w.knownHost(e.Host)
 	switch of := w.byProcess(*e); {
@@ -67,8 +67,8 @@ func (w writers) knownHost(host string) string {
 	return host
 }
 
-// byProcess returns the ranks with the event's process identifier: those of the host that the line or its launcher's
-// prefix tells; without a host those of the same file, if there are any.
+// byProcess returns the ranks with the event's process identifier. If the line or its launcher's prefix names a host,
+// only ranks on that host count; otherwise, if any of the ranks are in the same file, only they count.
 func (w writers) byProcess(e event.Event) []int {
 	if e.PID == 0 {
 		return nil

@@ -208,7 +208,7 @@ func (b *beginnings) runAt(file string, seq int) int {
 	return last
 }
 
-// ends returns the last lines of a run by file: those of the files, or those before the next run.
+// ends returns the last lines of a run by file: the last lines of the file, or the lines before the next run.
 func (b *beginnings) ends(run int, ends map[string]scan.Ending) map[string]scan.Ending {
 	found := maps.Clone(ends)
 	for file, begun := range b.inFile {

@@ -50,7 +50,7 @@ func (r *report) read(at event.Place, text string) {
 // localRank is in the line of the rank, which no other line is like.
 const localRank = " (local_rank: "
 
-// after reports that a line is a number of lines after another one of the same file.
+// after reports whether line is the given number of lines after first, in the same file.
 func after(first, line event.Place, lines int) bool {
 	return first.Line > 0 && first.File == line.File && line.Line-first.Line == lines
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Drops reports whether a server-side apply of an object would remove fields that an earlier one has set. applied are
-// those, in the form FieldsV1 of managedFields (sigs.k8s.io/structured-merge-diff fieldpath/serialize.go): f:NAME is a
-// field, k:{KEYS} the item of a list with these keys, v:VALUE that of a set.
+// Drops reports whether a server-side apply of an object would remove fields that an earlier one has set. applied has
+// the earlier fields in the form FieldsV1 of managedFields (sigs.k8s.io/structured-merge-diff fieldpath/serialize.go):
+// f:NAME is a field, k:{KEYS} the item of a list with these keys, v:VALUE the item of a set.
 func Drops(applied map[string]any, want any) bool {
 	for key, of := range applied {
 		kind, name, _ := strings.Cut(key, ":")

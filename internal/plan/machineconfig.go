@@ -15,9 +15,9 @@ const RoleLabel = "machineconfiguration.openshift.io/role"
 // MemlockConfig returns the name of the MachineConfig that lifts the locked-memory limit in a pool.
 func MemlockConfig(pool string) string { return "99-" + pool + "-rdma-memlock" }
 
-// SelectedConfigs returns the MachineConfigs of a pool's next rendered configuration, in merge order: those of role
-// worker by name, then all others by name, so that a custom pool overrides worker
-// (machine-config-operator pkg/controller/common/helpers.go MergeMachineConfigs).
+// SelectedConfigs returns the MachineConfigs of a pool's next rendered configuration in merge order: first the configs
+// of role worker by name, then all others by name, so that a custom pool overrides worker (machine-config-operator
+// pkg/controller/common/helpers.go MergeMachineConfigs).
 func SelectedConfigs(p cluster.Pool, configs []cluster.MachineConfig) []cluster.MachineConfig {
 	var selected []cluster.MachineConfig
 	for _, m := range configs {

@@ -59,7 +59,8 @@ func (m *meter) once(streams Streams, format string) error {
 	return errors.Join(m.write(streams, motion, format), exitOf(motion.Proof))
 }
 
-// watch prints a reading after each interval until it is interrupted, then sums them up. Its error is that of the last.
+// watch prints a reading after each interval until it is interrupted, then sums them up. It returns the error of the
+// last reading.
 func (m *meter) watch(interrupted <-chan os.Signal, streams Streams, format string) error {
 	series := wire.Series{Proofs: map[wire.Proof]int{}}
 	begun, last := time.Now(), error(exit.Error{Code: exit.Interrupted})

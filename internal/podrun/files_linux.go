@@ -19,8 +19,9 @@ var runFiles = map[string]string{"env.sh": "shell", "env": "dotenv", "env.json":
 // processFile names the process of the environment: when that process has ended, the environment is out of date.
 const processFile = "process"
 
-// WriteFiles writes the environment of a process to dir, or with process "" that of processes which start later. A
-// reader never sees half a file. Many containers have no writable /run, so an error need not stop the caller.
+// WriteFiles writes the environment of a process to dir. If process is "", it writes the environment of processes that
+// start later. A reader never sees half a file. Many containers have no writable /run, so an error need not stop the
+// caller.
 func WriteFiles(dir, process string, vars []nccl.Var) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -207,7 +207,8 @@ func (x *measurementExplainer) problemsOf(id check.ID) []int {
 	return all
 }
 
-// railRefs returns the refs of each rail of a pod: in the pod, and on its node those of the functions behind it.
+// railRefs returns the refs of each rail of a pod: its refs in the pod, and on the pod's node the refs of the functions
+// behind it.
 func (x *measurementExplainer) railRefs(i int, pod, node check.Ref) [][]check.Ref {
 	if i >= len(x.Pods) {
 		return nil

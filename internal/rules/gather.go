@@ -68,7 +68,7 @@ func gather(c Case) *gathered {
 	return g
 }
 
-// wholeJobs returns the jobs of which every running pod was examined.
+// wholeJobs returns the jobs whose running pods were all examined.
 func wholeJobs(c Case) map[string]bool {
 	examined, running := map[check.Ref]bool{}, map[string]bool{}
 	for _, m := range c.Machines {

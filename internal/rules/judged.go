@@ -10,8 +10,9 @@ import (
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 
-// Judged is a machine with the findings about it, and the facts that are judged together with those of others. A
-// snapshot needs about 200 kB, so that of thousands of machines each is judged as it is read, and only this is kept.
+// Judged is a machine with the findings about it, and the facts that are judged together with the facts of other
+// machines. A snapshot needs about 200 kB, so each of thousands of machines is judged as it is read, and only the
+// Judged is kept.
 type Judged struct {
 	fleet.Member
 	kernel  string // release

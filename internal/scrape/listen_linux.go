@@ -26,8 +26,8 @@ type Listener struct {
 	limits  limits
 }
 
-// Listen binds a TCP socket. An address of all machines' interfaces is that of IPv6 and IPv4, or of IPv4 alone where
-// the kernel has no IPv6.
+// Listen binds a TCP socket. An address for all interfaces accepts IPv6 and IPv4, or IPv4 alone if the kernel has no
+// IPv6.
 func Listen(address netip.AddrPort) (Listener, error) {
 	l, err := listen(address)
 	if errors.Is(err, syscall.EAFNOSUPPORT) && address.Addr() == netip.IPv6Unspecified() {
@@ -97,11 +97,11 @@ func (l Listener) Serve(page func() []byte) error {
 		case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EBADF):
 			return fmt.Errorf("accept on %v: %w", l.Address, err)
 		}
-		// All other errors are those of one connection (accept(2)).
+		// All other errors concern one connection only (accept(2)).
 	}
 }
 
-// serve answers one request. An error is that of the client, who gets no answer.
+// serve answers one request. Only the client causes errors; it gets no answer then.
 func (l limits) serve(fd int, page func() []byte) {
 	defer func() { _ = syscall.Close(fd) }()
 	limit := syscall.NsecToTimeval(l.stall.Nanoseconds())

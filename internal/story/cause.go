@@ -2,8 +2,7 @@ package story
 
 import "github.com/railhead/railhead/internal/nccllog/event"
 
-// CauseID names a cause in words. The log's own causes and those of doctor share their names where they are the same
-// thing.
+// CauseID names a cause in words. If a cause of the log and a cause of doctor are the same thing, they share the name.
 type CauseID = event.CauseID
 
 // Causes that a log can tell.

@@ -49,7 +49,7 @@ type Drop struct {
 }
 
 // Connections pairs the ends of all machines and tells what each connection does. whole says that the machines are all
-// those of a job.
+// machines of a job.
 func Connections(members []Member, whole bool) []Connection {
 	var ends []Place
 	peerless := false // a machine with rails has no connection
@@ -71,7 +71,7 @@ func Connections(members []Member, whole bool) []Connection {
 }
 
 // attributeRepeats keeps a connection Unacknowledged if a device repeats packets of nothing else that the kernel lists:
-// all queue pairs of the device that wait for acknowledgements are those of connections at rest.
+// all queue pairs of the device that wait for acknowledgements belong to connections at rest.
 func attributeRepeats(all []Connection) {
 	atRest := map[*readings]int{}
 	for _, c := range all {
@@ -142,7 +142,7 @@ func isOutstanding(next, expected uint32) bool {
 	return n > 0 && n <= window
 }
 
-// judgeStill tells what a pair does of which neither end moves.
+// judgeStill returns the state of a pair if neither end moves, and the packets that did not arrive.
 func (p pair) judgeStill() (State, []Drop) {
 	all := slices.Concat(drops(p.a, p.b), drops(p.b, p.a))
 	switch {

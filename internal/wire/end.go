@@ -139,8 +139,8 @@ func endOf(device string, q host.QueuePair) End {
 	}
 }
 
-// compare counts the packets since an earlier reading. A number that went back a little is that of a packet that is
-// sent again (drivers/infiniband/sw/rxe/rxe_req.c req_retry): a queue pair at full speed cannot wrap so far.
+// compare counts the packets since an earlier reading. If a number went back a little, a packet is sent again
+// (drivers/infiniband/sw/rxe/rxe_req.c req_retry): a queue pair at full speed cannot wrap so far.
 func (e *End) compare(was host.QueuePair) {
 	e.Sent, e.Received = advance(was.SendPSN, e.Next), advance(was.RecvPSN.Value, e.Expected)
 	if back := advance(e.Next, was.SendPSN); back > 0 && back <= window {

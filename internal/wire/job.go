@@ -76,7 +76,7 @@ func Together(members []Member, whole bool) Job {
 	return j
 }
 
-// unproved reports that a machine was not read, or not all of it.
+// unproved reports whether a machine was not read, or not all of it.
 func (m Member) unproved() bool { return m.Proof == NotProved || len(m.Unread) > 0 }
 
 // arrived returns the members without the packets that both ends of a connection show not to have arrived, if the

@@ -57,8 +57,8 @@ func Of(s host.Snapshot) Motion {
 	return Between(s.Earlier.Wire, s)
 }
 
-// Between compares a machine with an earlier reading of it. Rates need the MTU and the rate of the ports, which are
-// those of the Snapshot.
+// Between compares a machine with an earlier reading of it. Rates need the MTU and the rate of the ports, which it
+// takes from the Snapshot.
 func Between(before host.Fact[host.Wire], after host.Snapshot) Motion {
 	var m Motion
 	rails := rail.Resolve(after, rail.Pod).Rails
@@ -101,9 +101,9 @@ func (m *Motion) outOfSequence(machine Machine) {
 	}
 }
 
-// own keeps the queue pairs of this pod. Where pods share devices, the kernel also lists those of other pods, without
-// their process. A virtual function belongs to one pod, whose other containers may use it. own returns a rail with
-// queue pairs that may be of this pod or of another one.
+// own keeps the queue pairs of this pod. Where pods share devices, the kernel also lists the queue pairs of other pods,
+// without their process. A virtual function belongs to one pod, whose other containers may use it. own returns a rail
+// with queue pairs that may belong to this pod or to another one.
 func (m *Motion) own(all []End, rails []rail.Rail) (foreign string) {
 	for _, e := range all {
 		at := slices.IndexFunc(rails, func(r rail.Rail) bool { return r.Device == e.Device })
@@ -190,8 +190,8 @@ func (m *Motion) unread(now host.Wire) {
 // queuePairsOf is the source of the evidence about a device that could not be read.
 func queuePairsOf(device string) string { return device + ", queue pairs" }
 
-// links adds the interfaces that are not those of a rail. Without a connection it adds those of the rails, too: what
-// they carry is not RDMA.
+// links adds the interfaces that belong to no rail. Without a connection it adds the rails' interfaces, too: what they
+// carry is not RDMA.
 func (m *Motion) links(then host.Wire, after host.Snapshot, rails []rail.Rail) {
 	now := after.Wire.Value
 	seconds := now.Taken.Sub(then.Taken).Seconds()

@@ -62,7 +62,7 @@ func pairsOf(ends []Place, whole bool) []pair {
 	return all
 }
 
-// numbers identify an end in its own words, or in those of its other end.
+// numbers identify an end, as the end itself or its other end reports it.
 type numbers struct{ number, next, expected uint32 }
 
 // anyPSN stands for the next number of an end that does not send, and for what its other end expects.

@@ -64,7 +64,7 @@ func interfaceMTU(s host.Snapshot, d host.Device) (mtu host.Fact[int]) {
 // maxMTU is the largest MTU of RDMA (InfiniBand specification, table 9).
 const maxMTU = 4096
 
-// payload returns the bytes of a packet of which the ports say that packets have size bytes on average; 0: unknown.
+// payload returns the bytes of a packet. size is the average size of packets according to the ports; 0: unknown.
 // Packets of short messages are not full.
 func (p Port) payload(size float64) float64 {
 	switch {

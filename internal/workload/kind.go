@@ -220,8 +220,8 @@ func trainingOperator(kind, specs string) Kind {
 	}
 }
 
-// replicatedJobs are the templates of a JobSet. The names are those of Kubeflow's runtimes (kubeflow/trainer
-// pkg/constants).
+// replicatedJobs returns the Template for the jobs of a JobSet. Kubeflow's runtimes use the names in Roles
+// (kubeflow/trainer pkg/constants).
 func replicatedJobs(path string) Template {
 	return Template{
 		Items: path,
@@ -237,7 +237,7 @@ func trainingRuntime(kind string) Kind {
 		Templates: []Template{replicatedJobs("spec.template.spec.replicatedJobs")},
 		Stores:    true,
 		Cluster:   kind == "ClusterTrainingRuntime",
-		// replaces it by that of the TrainJob: pkg/runtime/framework/plugins/jobset/builder.go Trainer
+		// replaces it by the TrainJob's command: pkg/runtime/framework/plugins/jobset/builder.go Trainer
 		OwnCommand: true,
 	}
 }

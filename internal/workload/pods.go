@@ -42,7 +42,7 @@ func OwnedBy(p cluster.Pod, kind, name string) bool {
 	return ok && k.Label != "" && p.Labels[k.Label] == name
 }
 
-// Numbered reports whether the name of a pod ends in its number, as those of a StatefulSet do.
+// Numbered reports whether the name of a pod ends in its number, as in a StatefulSet.
 func Numbered(p cluster.Pod) bool {
 	kind, _, _ := strings.Cut(p.Owner, "/")
 	k, ok := Of(kind)

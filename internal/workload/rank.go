@@ -43,7 +43,7 @@ func (f Family) Ranks() []int {
 	return ranks
 }
 
-// place orders a pod among those of its workload.
+// place orders a pod among the pods of its workload.
 type place struct {
 	helps  bool     // it does not train
 	before []string // the labels that count more than the number

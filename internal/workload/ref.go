@@ -78,7 +78,8 @@ func (r Ref) Matches(w cluster.Workload) bool {
 	return r.Name == w.Name && (r.Kind == "" || r.Kind == w.Kind || r.calls(w.Kind))
 }
 
-// calls reports whether a kind that is not in the table, perhaps plural or with its group, is that of an owner.
+// calls reports whether the reference has a kind that is not in the table and that names kind, perhaps in the plural or
+// with its group.
 func (r Ref) calls(kind string) bool {
 	word, _, _ := strings.Cut(r.Kind, ".")
 	return !r.Known() && (strings.EqualFold(word, kind) || strings.EqualFold(word, kind+"s"))

@@ -30,8 +30,8 @@ type Row struct {
 	Average           float64 // Gb/s
 }
 
-// Row reads a line. ok is false if it is not a row of the table. More columns may follow: CPU_Util[%], those of a
-// second port.
+// Row reads a line. ok is false if it is not a row of the table. More columns may follow: CPU_Util[%], and the columns
+// of a second port.
 func (t Table) Row(line string) (r Row, ok bool) {
 	words := strings.Fields(line)
 	var n [5]float64

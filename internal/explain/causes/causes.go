@@ -141,7 +141,7 @@ func failureCauses(in *input) []candidate {
 	return found
 }
 
-// sameFailure reports that two events are of one kind, so that the second is more evidence of the first.
+// sameFailure reports whether two events are of one kind, so that the second is more evidence of the first.
 func sameFailure(a, b event.Event) bool {
 	return a.Kind == b.Kind && (a.Verbs == nil || a.Verbs.Call == b.Verbs.Call && a.Verbs.Errno == b.Verbs.Errno)
 }

@@ -119,7 +119,7 @@ func retryCauses(in *input, e event.Event, said string) []candidate {
 	return append(found, phantom(in, e)...)
 }
 
-// hadWorked reports that the training had counted its steps before an event, over connections of its rank.
+// hadWorked reports whether the training had counted its steps before an event, over connections of its rank.
 func hadWorked(run *facts.Run, e event.Event) bool {
 	step := run.Log.Ends[e.At.File].Progress
 	return step > 0 && step < e.At.Line && e.Rank >= 0 && run.Log.Ranks[e.Rank].Complete > 0

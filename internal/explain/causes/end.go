@@ -11,7 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/story"
 )
 
-// These judge runs of which only consequences were seen.
+// These functions judge runs if the log shows only consequences.
 
 // killed: a process that ended by a signal that no part of the job sent.
 func killed(in *input) []candidate {
@@ -37,7 +37,7 @@ func killed(in *input) []candidate {
 	return nil
 }
 
-// closed: peers that closed, of which the log does not show why.
+// closed: peers that closed connections, if the log does not show why.
 func closed(in *input) []candidate {
 	events := failures.Seen(in.seq, event.SocketClosed)
 	if len(events) == 0 {

@@ -51,7 +51,7 @@ func outOfTime(run *facts.Run, events []event.Event) []candidate {
 		"needed more time", events...)
 }
 
-// isWaiting reports that a line of the watchdog names a collective that the rank started.
+// isWaiting reports whether a line of the watchdog names a collective that the rank started.
 func isWaiting(e event.Event) bool { return e.Name != "" && e.Code > 0 }
 
 // awaited returns the number of the collective that a rank started and waits for, or 0. A rank also reports the number
@@ -170,8 +170,8 @@ func missing(in *input, events []event.Event) []candidate {
 		words.Few(names, facts.MostNames), last[placeOf(first).group], ofGroup(first.Group)), late...)
 }
 
-// silent finds the ranks of which the watchdog says nothing while most wait for one collective of all ranks. A log that
-// may lack the lines of these ranks shows nothing: their other lines are in it, or they are few.
+// silent finds the ranks that the watchdog does not mention while most ranks wait for one collective of all ranks. It
+// finds none if the log may lack the lines of these ranks: the log must have other lines of them, or they must be few.
 func silent(in *input, events []event.Event) []candidate {
 	const few = 4 // of so many ranks one
 	waiting, speaking, number := map[int]bool{}, map[int]bool{}, 0

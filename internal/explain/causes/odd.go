@@ -136,7 +136,7 @@ func odditiesOf(ranks []nccllog.Rank) map[trait]oddity {
 	return found
 }
 
-// odd returns the value that differs from that of most ranks, which share one. The ranks that have it are on one host.
+// odd returns the value that differs from the one value that most ranks share. The ranks that have it are on one host.
 // Half of the ranks are not odd.
 func odd(all []nccllog.Rank, value func(nccllog.Rank) string) (oddity, bool) {
 	ranks, onHost := map[string][]int{}, map[string]int{}

@@ -95,8 +95,8 @@ func byError(in *input, e event.Event, problem, said string) []candidate {
 	return slices.Concat(possible(story.PeerUnreachable, said, e), possible(story.Firewall, "a port may be closed", e))
 }
 
-// cabled reports that a rank and its peer both have link-local addresses, as two hosts have that one cable joins, and
-// not on the USB interface of a management controller, which every host has.
+// cabled reports whether a rank and its peer both have link-local addresses, as two hosts have if one cable joins them.
+// An address on the USB interface of a management controller does not count: every host has one.
 func cabled(in *input, e event.Event, peer string) bool {
 	if e.Rank < 0 || !facts.IsLinkLocal(facts.AddressOf(peer)) {
 		return false

@@ -89,7 +89,7 @@ func registration(e event.Event, said string) []candidate {
 	)
 }
 
-// modifyQP judges the step in which a RoCE connection finds its peer: the errno is that of the address's resolution.
+// modifyQP judges the step in which a RoCE connection finds its peer: the errno is the result of resolving the address.
 func modifyQP(in *input, e event.Event, said string) []candidate {
 	call := e.Verbs
 	local, remote := gidOf(call.LocalGID), gidOf(call.RemoteGID)
@@ -192,8 +192,8 @@ func linkLocal(gid string) bool {
 	return a.IsLinkLocalUnicast() || strings.Contains(gid, "link-local")
 }
 
-// apartSubnets reports that two IPv4 addresses are not in one /24, which rails mostly are; on larger subnets it is no
-// proof.
+// apartSubnets reports whether two IPv4 addresses are in different /24 subnets. Rails mostly have a /24 each; if their
+// subnets are larger, this is no proof.
 func apartSubnets(a, b netip.Addr) bool {
 	if !a.Is4() || !b.Is4() {
 		return false

@@ -7,13 +7,13 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
-// FinishedAfter reports that the same file says later that the program succeeded.
+// FinishedAfter reports whether the file says after the event that the program succeeded.
 func (run *Run) FinishedAfter(e event.Event) bool {
 	end := run.Log.Tests.Finished
 	return end.Text != "" && end.At.File == e.At.File && end.At.Line > e.At.Line
 }
 
-// WentOn reports that the same process, or any if the event names none, set up a communicator after the event.
+// WentOn reports whether the same process, or any if the event names none, set up a communicator after the event.
 func (run *Run) WentOn(e event.Event) bool {
 	if e.Rank >= 0 {
 		return run.Log.Ranks[e.Rank].CompleteAt > e.Seq
@@ -21,19 +21,19 @@ func (run *Run) WentOn(e event.Event) bool {
 	return slices.ContainsFunc(run.Log.Ranks, func(r nccllog.Rank) bool { return r.CompleteAt > e.Seq })
 }
 
-// NearEnd reports that an event is among the last lines of its file.
+// NearEnd reports whether an event is among the last lines of its file.
 func (run *Run) NearEnd(e event.Event) bool {
 	const near = 60
 	end, ok := run.Log.Ends[e.At.File]
 	return ok && end.Own-e.At.Line <= near
 }
 
-// Progressed reports that the training counted its steps after an event, in the last lines of the same file.
+// Progressed reports whether the training counted its steps after an event, in the last lines of the same file.
 func (run *Run) Progressed(e event.Event) bool {
 	return run.Log.Ends[e.At.File].Progress > e.At.Line
 }
 
-// LeadsToTrail reports that the trail of an error on its way up follows, and that the process did not go on.
+// LeadsToTrail reports whether the trail of an error on its way up follows and the process did not go on.
 func (run *Run) LeadsToTrail(e event.Event) bool {
 	const near = 30
 	if e.Rank < 0 {
@@ -43,5 +43,5 @@ func (run *Run) LeadsToTrail(e event.Event) bool {
 	return r.TrailAt > e.Seq && r.TrailAt-e.Seq < near && !run.WentOn(e) && r.Last-r.TrailAt < near
 }
 
-// IsLast reports that an event is among the last lines of its file, and that no step of a training follows.
+// IsLast reports whether an event is among the last lines of its file and no step of a training follows.
 func (run *Run) IsLast(e event.Event) bool { return run.NearEnd(e) && !run.Progressed(e) }

@@ -70,7 +70,7 @@ func DifferenceIn(run *Run, what string, value func(nccllog.Rank) string) (story
 	return d, len(d.Groups) > 1
 }
 
-// VersionOf returns the version without that of CUDA, which some lines leave out: "2.28.9" of "2.28.9+cuda13.0".
+// VersionOf returns the version without the CUDA version, which some lines leave out: "2.28.9" for "2.28.9+cuda13.0".
 func VersionOf(r nccllog.Rank) string {
 	version, _, _ := strings.Cut(r.Version, "+")
 	return version

@@ -43,7 +43,7 @@ func Of(log nccllog.Run) *Run {
 	return run
 }
 
-// Destroyed reports that the program destroyed or aborted a communicator.
+// Destroyed reports whether the program destroyed or aborted a communicator.
 func (run *Run) Destroyed() bool {
 	return slices.ContainsFunc(run.Log.Ranks, func(r nccllog.Rank) bool { return r.Destroyed })
 }
@@ -54,7 +54,7 @@ func setOnce(all map[string]string, name, value string) {
 	}
 }
 
-// Events returns those of some kinds, in the order of the log.
+// Events returns the events of some kinds, in the order of the log.
 func (run *Run) Events(kinds ...event.Kind) []event.Event {
 	var indexes []int
 	for _, k := range kinds {

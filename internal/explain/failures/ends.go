@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
-// DeviceEvents returns those of some types on the two hosts of a failed connection.
+// DeviceEvents returns the device events of some types on the two hosts of a failed connection.
 func DeviceEvents(run *facts.Run, e event.Event, types ...codes.Event) []event.Event {
 	ends := []string{"", run.HostOf(e), run.PeerHost(e.Completion.Peer)}
 	return slices.DeleteFunc(run.Events(event.AsyncEvent), func(o event.Event) bool {
@@ -55,7 +55,7 @@ func noWay(problem string) bool {
 	return false
 }
 
-// closedByPeer reports that the peer's end closed or refused a connection: its process had ended, or had closed it.
+// closedByPeer reports whether the peer's end closed or refused a connection: its process had ended, or had closed it.
 func closedByPeer(loss event.Event) bool {
 	switch loss.Kind {
 	case event.SocketClosed:
@@ -82,7 +82,8 @@ func findOrigins(s *Sequence) {
 	}
 }
 
-// isUncaught reports that an exception ended its program, which others log and go on: little follows it.
+// isUncaught reports whether an exception ended its program, so that little follows it. Other programs log an exception
+// and go on.
 func isUncaught(run *facts.Run, end event.Event, losses []event.Event) bool {
 	const near = 60
 	return end.Kind != event.Exception || end.Detail == event.Uncaught || run.NearEnd(end) ||
@@ -91,7 +92,7 @@ func isUncaught(run *facts.Run, end event.Event, losses []event.Event) bool {
 		})
 }
 
-// IsEcho reports that the process, or another one of its host, had failed or had lost a peer elsewhere before.
+// IsEcho reports whether the process, or another one of its host, had failed or had lost a peer elsewhere before.
 func IsEcho(s *Sequence, end event.Event) bool {
 	host := s.Run.HostOf(end)
 	unknown := end.Rank < 0 && end.Number < 0 && host == "" && end.Label == ""
@@ -135,8 +136,9 @@ func EndExplains(s *Sequence, end, loss event.Event) bool {
 	return reaction < event.OftenReacts || tie == namedProcess && closedByPeer(loss)
 }
 
-// mayExplain leaves out what the process itself reports, the end of one that waits for others, too, and a loss of which
-// the device says why.
+// mayExplain reports whether the end of a process can explain a loss at all. It cannot if the process itself reports
+// the loss, if the loss is a wait and the process waits for others, too, or if the device says why the connection was
+// lost.
 func mayExplain(s *Sequence, end, loss event.Event) bool {
 	switch {
 	case !reportsLoss(loss), sameProcess(end, loss), loss.IsWait() && waitsToo(s, end):
@@ -158,7 +160,7 @@ func explainsBefore(s *Sequence, end, loss event.Event, tie tie) bool {
 	return closedByPeer(loss) && end.Number >= 0 && (end.IsOwnException() || end.Code == -9 && endedFirst(s, end))
 }
 
-// waitsToo reports that a process waits for others, or that all do.
+// waitsToo reports whether a process waits for others, or all processes do.
 func waitsToo(s *Sequence, end event.Event) bool {
 	return s.Waiting[end.Number] || s.Run.Size > 0 && len(s.Waiting) >= s.Run.Size
 }
@@ -174,7 +176,8 @@ func waitingRanks(s *Sequence) map[int]bool {
 	return waiting
 }
 
-// endedFirst reports that a launcher reports no other process before: one whose processes failed ends the others.
+// endedFirst reports whether a launcher reports no other process before. If one process fails, its launcher ends the
+// others.
 func endedFirst(s *Sequence, end event.Event) bool {
 	return !slices.ContainsFunc(s.Failures, func(e event.Event) bool {
 		return e.Kind == event.Exit && e.Seq < end.Seq && !sameProcess(e, end)
@@ -207,7 +210,7 @@ func tieOf(run *facts.Run, end, loss event.Event) tie {
 	return otherProcess
 }
 
-// isOf reports that the file of an event, or the prefix of a launcher, names a pod or host.
+// isOf reports whether the file of an event, or the prefix of a launcher, names a pod or host.
 func isOf(e event.Event, name string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(e.At.File+"/"+e.Label, func(r rune) bool {
 		return strings.ContainsRune("/[]():", r)

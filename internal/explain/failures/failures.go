@@ -62,8 +62,8 @@ func Of(run *facts.Run) *Sequence {
 	return s
 }
 
-// onlyTeardown reports that the only failures are connections that peers closed while communicators were destroyed, or
-// that port scanners closed. A rank that gives up before it was connected is none of these.
+// onlyTeardown reports whether the only failures are connections that peers closed while communicators were destroyed,
+// or that port scanners closed. A rank that gives up before it was connected is none of these.
 func onlyTeardown(s *Sequence) bool {
 	neverUsed := slices.ContainsFunc(s.Failures, func(e event.Event) bool {
 		return s.Run.LeadsToTrail(e) && !s.Run.Log.Ranks[e.Rank].Connected

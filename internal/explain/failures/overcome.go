@@ -18,7 +18,7 @@ func failovers(run *facts.Run) []event.Event {
 	return moves
 }
 
-// failedOver reports that one of the moves is that of the connections of a completion's device.
+// failedOver reports whether one of the moves belongs to the connections of a completion's device.
 func failedOver(e event.Event, moves []event.Event) bool {
 	const near = 10 // lines of any rank
 	return e.Completion != nil && slices.ContainsFunc(moves, func(o event.Event) bool {
@@ -26,8 +26,8 @@ func failedOver(e event.Event, moves []event.Event) bool {
 	})
 }
 
-// DidWithoutTopology reports that a run went on after a warning about the topology: its process set up a communicator
-// later, or nothing else was wrong for many lines.
+// DidWithoutTopology reports whether a run went on after a warning about the topology: its process set up a
+// communicator later, or nothing else was wrong for many lines.
 func DidWithoutTopology(run *facts.Run, e event.Event) bool {
 	switch {
 	case e.Kind != event.TopologyUnread:
@@ -43,7 +43,7 @@ func DidWithoutTopology(run *facts.Run, e event.Event) bool {
 		})
 }
 
-// overcome reports that the run went on after a failure.
+// overcome reports whether the run went on after a failure.
 func overcome(run *facts.Run, e event.Event) bool {
 	switch {
 	case e.Kind == event.WrongResults:
@@ -68,15 +68,15 @@ func overcome(run *facts.Run, e event.Event) bool {
 	return false
 }
 
-// restartedAfter reports that a launcher or the scheduler started the job again, and that it trains since.
+// restartedAfter reports whether a launcher or the scheduler started the job again, and the job has trained since.
 func restartedAfter(run *facts.Run, e event.Event) bool {
 	return run.Progressed(e) && slices.ContainsFunc(run.Events(event.Restarted), func(o event.Event) bool {
 		return o.At.File == e.At.File && o.Seq >= e.Seq && run.Progressed(o)
 	})
 }
 
-// gatheredAfter reports that the rendezvous of a launcher was complete after its socket reported an error: where the
-// port was in use, or no process listened yet, it joins the one that listens.
+// gatheredAfter reports whether the rendezvous of a launcher was complete after its socket reported an error. If the
+// port is in use, or no process listens yet, the launcher joins the process that listens.
 func gatheredAfter(run *facts.Run, e event.Event) bool {
 	atRendezvous := e.Kind == event.Rendezvous || e.Signature == "rendezvous-port"
 	return atRendezvous && e.Detail == event.AtSocket &&
@@ -85,7 +85,7 @@ func gatheredAfter(run *facts.Run, e event.Event) bool {
 		})
 }
 
-// trailEnded reports that a rank went on after the steps of an error, or that NCCL goes on without SHARP.
+// trailEnded reports whether a rank went on after the steps of an error, or NCCL goes on without SHARP.
 func trailEnded(run *facts.Run, e event.Event) bool {
 	const near = 3 // lines of any rank
 	if e.Rank < 0 || run.WentOn(e) || run.Has(event.NoSHARP) {
@@ -95,7 +95,7 @@ func trailEnded(run *facts.Run, e event.Event) bool {
 	return r.Connected || r.Last-r.TrailAt > near
 }
 
-// endedBy reports that an exception ended its program: it is near the end of its file, or a process ended with an
+// endedBy reports whether an exception ended its program: it is near the end of its file, or a process ended with an
 // error.
 func endedBy(run *facts.Run, e event.Event) bool {
 	return run.NearEnd(e) || slices.ContainsFunc(run.Log.Events, func(o event.Event) bool {
@@ -103,7 +103,7 @@ func endedBy(run *facts.Run, e event.Event) bool {
 	})
 }
 
-// IsFatal reports that nothing speaks of a run that went on after a fault that it could survive.
+// IsFatal reports whether no line shows that the run went on after a fault that it could survive.
 func IsFatal(run *facts.Run, e event.Event) bool {
 	if becameError(run, e) {
 		return true
@@ -134,7 +134,7 @@ func IsFatal(run *facts.Run, e event.Event) bool {
 	return true
 }
 
-// becameError reports that a warning became an error.
+// becameError reports whether a warning became an error.
 func becameError(run *facts.Run, e event.Event) bool {
 	return (e.Kind == event.Warning || e.Kind == event.OFIFailed) && run.LeadsToTrail(e)
 }

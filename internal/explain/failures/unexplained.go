@@ -46,13 +46,13 @@ func isUnexplained(run *facts.Run, e event.Event) bool {
 	return false
 }
 
-// connectedAfter reports that a rank went on after the steps of an error.
+// connectedAfter reports whether a rank went on after the steps of an error.
 func connectedAfter(run *facts.Run, e event.Event) bool {
 	connected := e.Rank >= 0 && run.Log.Ranks[e.Rank].ConnectedAt > e.Seq
 	return connected || run.WentOn(e) || run.Progressed(e) || run.Has(event.NoSHARP)
 }
 
-// NeverBegan reports that several ranks began to set up communicators, and that no line shows that one was complete or
+// NeverBegan reports whether several ranks began to set up communicators, and no line shows that one was complete or
 // used. The log of a single rank may be an excerpt.
 func NeverBegan(run *facts.Run) bool {
 	began := 0
@@ -76,7 +76,7 @@ func choseNetwork(run *facts.Run) bool {
 	return slices.ContainsFunc(run.Log.Ranks, func(r nccllog.Rank) bool { return r.Network != "" })
 }
 
-// StillRetrying returns the connections that were tried again, of ranks of which no line shows that they connected.
+// StillRetrying returns the connections that were tried again by ranks that never connected, as far as the log shows.
 func StillRetrying(run *facts.Run) []event.Event {
 	var found []event.Event
 	for _, e := range run.Log.Events {

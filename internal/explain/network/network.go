@@ -56,7 +56,8 @@ func judgeNetwork(n *judged) {
 	n.network.Used = used(n.network.Transport)
 }
 
-// networkName returns the network that carries channels; without channels the chosen one, or that of a plugin.
+// networkName returns the network that carries channels. Without channels it returns the network that NCCL chose, or
+// else the network of a plugin.
 func networkName(run *facts.Run) string {
 	channels, chosen, plugins := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, r := range run.Log.Ranks {
@@ -103,8 +104,8 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// socketAlone reports that NET/Socket was set up and no HCA was found, which up to 2.26 NCCL does only when Socket is
-// used.
+// socketAlone reports whether NET/Socket was set up and no HCA was found. Up to 2.26, NCCL does that only if it uses
+// Socket.
 func socketAlone(run *facts.Run) bool {
 	found := false
 	for _, r := range run.Log.Ranks {
@@ -137,7 +138,7 @@ func kindOf(s *failures.Sequence, name string) story.Kind {
 	return kindByLines(s)
 }
 
-// isVerbs reports whether a network speaks verbs: NCCL's own, and those of HPC-X (nccl-rdma-sharp-plugins
+// isVerbs reports whether a network uses verbs: NCCL's own network, or a network of HPC-X (nccl-rdma-sharp-plugins
 // src/ib_plugin.c).
 func isVerbs(name string) bool {
 	return name == "IB" || strings.HasPrefix(name, "IBext") || strings.HasPrefix(name, "NCCL RDMA Plugin") ||

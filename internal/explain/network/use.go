@@ -105,7 +105,7 @@ func isRDMA(k story.Kind) bool {
 	return false
 }
 
-// alone reports that no channel leaves the node, whatever network was chosen.
+// alone reports whether no channel leaves the node, whatever network was chosen.
 func alone(n *judged) bool { return n.channels.ends == 0 && n.channels.socket == 0 }
 
 // called is the network in words: "NET/IBext_v11 (RoCE)".
@@ -159,7 +159,7 @@ func setUpFailure(run *facts.Run) event.Event {
 	return event.Event{Kind: event.Warning}
 }
 
-// connected reports that a line tells that a connection was used, or could be.
+// connected reports whether a line shows that a connection was used, or could be.
 func connected(run *facts.Run) bool {
 	return run.Log.Tests.Finished.Text != "" || run.Has(event.BadCompletion) ||
 		slices.ContainsFunc(run.Log.Ranks, func(r nccllog.Rank) bool { return r.Connected })
@@ -190,7 +190,7 @@ func unfinishedSetUp(s *failures.Sequence) event.Event {
 	return event.Event{}
 }
 
-// socketsFailed reports that NCCL's sockets failed to connect, and that nothing was sent over them.
+// socketsFailed reports whether NCCL's sockets failed to connect and nothing was sent over them.
 func socketsFailed(run *facts.Run) bool {
 	failed := slices.ContainsFunc(run.Events(event.ConnectFailed, event.Trail), func(e event.Event) bool {
 		return !e.Info

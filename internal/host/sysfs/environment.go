@@ -122,7 +122,7 @@ func isProcessFile(name, file string) bool {
 	return strings.HasPrefix(name, "proc/") && strings.HasSuffix(name, file)
 }
 
-// allowedLines returns the filter for files of which some lines may be recorded, nil for all other files.
+// allowedLines returns a filter for a file if only some of its lines may be recorded, and nil for all other files.
 func allowedLines(name string, uid int) func(line string) bool {
 	beginning := func(prefixes ...string) func(string) bool {
 		return func(line string) bool {

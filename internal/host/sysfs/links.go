@@ -241,7 +241,7 @@ func readRoutes(in *input, s *host.Snapshot) {
 	s.Routes = sortedRoutes(append(ipv4Defaults(in.tree), ipv6Defaults(in.tree)...))
 }
 
-// readPreferredRoutes reads those of IPv6 only if there are none of IPv4, which have precedence.
+// readPreferredRoutes reads the routes of IPv6 only if there are no routes of IPv4, which have precedence.
 func readPreferredRoutes(in *input, s *host.Snapshot) {
 	if s.Routes = sortedRoutes(ipv4Defaults(in.tree)); len(s.Routes) == 0 {
 		s.Routes = sortedRoutes(ipv6Defaults(in.tree))

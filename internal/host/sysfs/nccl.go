@@ -37,8 +37,8 @@ var debianTriplet = map[string]string{
 	"arm64": "usr/lib/aarch64-linux-gnu",
 }[runtime.GOARCH]
 
-// libraryDirs returns the folders in which images keep libnccl and its network plugins: LD_LIBRARY_PATH, those of
-// distributions, and those of images of NVIDIA, AWS and Google.
+// libraryDirs returns the folders in which images keep libnccl and its network plugins: the folders in LD_LIBRARY_PATH,
+// the folders of distributions, and the folders that images of NVIDIA, AWS and Google use.
 func libraryDirs(env map[string]string) []string {
 	dirs := []string{}
 	for dir := range strings.SplitSeq(env["LD_LIBRARY_PATH"], ":") {
@@ -82,8 +82,8 @@ func libraryVersion(name string) (string, bool) {
 	return version, true
 }
 
-// sitePackages returns the folders of Python packages: those of virtual environments and Conda environments, which PATH
-// or a variable names, and those of the usual images: Debian's and Red Hat's layout, OpenShift's Python images, Conda.
+// sitePackages returns the folders of Python packages in virtual environments and Conda environments, which PATH or a
+// variable names, and in the usual images: Debian's and Red Hat's layout, OpenShift's Python images, Conda.
 func sitePackages(t *tree, env map[string]string) []string {
 	sites := []string{"usr/lib/python3/dist-packages"}
 	prefixes := []string{

@@ -27,8 +27,8 @@ type Probes struct {
 	LockMemory func(bytes uint64) error    // locks a mapping of that size and unmaps it
 	VFs        func() ([]host.Link, error) // the interfaces of this namespace that have virtual functions
 	Wire       func() (host.Wire, error)   // RDMA devices of this network namespace, in motion
-	// Namespace returns the network namespace of a process, "" if it is that of this one. InterfaceMTUs returns the
-	// MTUs of the interfaces of RDMA ports there.
+	// Namespace returns the network namespace of a process, or "" if this process is in the same one. InterfaceMTUs
+	// returns the MTUs of the interfaces of RDMA ports there.
 	Namespace     func(pid int) (string, error)
 	InterfaceMTUs func(pid int) (map[netlink.Port]host.Fact[int], error)
 	// Route returns the gateway, if any, by which an address bound to its interface reaches dest.

@@ -74,7 +74,7 @@ func railAddressOf(s *host.Snapshot, ip netip.Addr) (railAddress, bool) {
 	return railAddress{}, false
 }
 
-// maxRails bounds the lookups, of which there is one for each pair of rails.
+// maxRails bounds the number of lookups: each pair of rails needs one.
 const maxRails = 16
 
 // readRailNetwork reads how the kernel reaches the network of each rail from the others.

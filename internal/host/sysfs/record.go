@@ -221,7 +221,8 @@ func (r *recorder) probes(p Probes) Probes {
 	return p
 }
 
-// take copies from the Snapshot the answers of the other probes. The environment is that of the allow-list.
+// take copies the answers of the other probes from the Snapshot. The environment has only the variables of the
+// allow-list.
 func (a *answers) take(s host.Snapshot, p Probes) {
 	a.Taken, a.Environ, a.Earlier = s.Taken, maps.Clone(s.Env), s.Earlier
 	a.ShmBytes, a.ShmFree = s.Limits.ShmBytes, s.Limits.ShmFree

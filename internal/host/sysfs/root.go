@@ -58,7 +58,7 @@ func holdsMachine(root fs.FS) bool {
 	})
 }
 
-// maxRecording bounds a recording: that of a host with hundreds of VFs has a few MiB.
+// maxRecording bounds a recording. The recording of a host with hundreds of VFs has a few MiB.
 const maxRecording = 64 << 20
 
 var errNotRecording = errors.New("neither a folder, a file nor a pipe")

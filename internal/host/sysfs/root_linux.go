@@ -40,7 +40,7 @@ func wire() (host.Wire, error) { return netlink.Wire(time.Now) }
 const procMagic = 0x9fa0
 
 // mounted returns the probes of a folder that is the root of the running machine, such as /host in a debug pod: its
-// /proc is a real one. Interfaces are those of this network namespace, which with host networking is that of the host.
+// /proc is a real one. Interfaces are read in this network namespace, which with host networking is the host's.
 func mounted(place string) Probes {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(place+"/proc", &st); err != nil || st.Type != procMagic {

@@ -11,8 +11,8 @@ import (
 // processes is the mount point of a proc file system.
 type processes string
 
-// namespace returns the network namespace of a process, "" if it is that of this one. Its link can be read only by a
-// process that may trace the other one (proc(5)).
+// namespace returns the network namespace of a process, or "" if this process is in the same one. Only a process that
+// may trace the other one can read its link (proc(5)).
 func (p processes) namespace(pid int) (string, error) {
 	own, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// live returns this machine, of which only Linux shows more than its files.
+// live returns this machine. Only Linux shows more than its files.
 func live() Machine {
 	return Machine{Root: liveRoot{os.DirFS("/")}, Probes: Probes{Now: time.Now, Environ: os.Environ}}
 }

@@ -1,4 +1,4 @@
-// Package codes has the names and numbers of errors, as NCCL prints those of verbs, of mlx5 and of Linux.
+// Package codes has the names and numbers of the errors of verbs, mlx5 and Linux, as NCCL prints them.
 package codes
 
 import (

@@ -2,7 +2,7 @@ package event
 
 import "github.com/railhead/railhead/internal/nccllog/codes"
 
-// Class returns the meaning of the event for the run: that of its signature, unless its fields decide.
+// Class returns the meaning of the event for the run. The signature sets it, unless the fields of the event decide.
 func (e Event) Class() Class {
 	if e.Info && e.Kind != GDRCopyFailed && e.Kind != FailedOver {
 		return NoFault

@@ -48,7 +48,7 @@ func OfQuote(text string) (Event, bool) {
 // OfProgram returns the event of a line that another program than NCCL wrote.
 func OfProgram(text string) (Event, bool) { return recognize(otherSignatures, text, "") }
 
-// Words returns words of which each line that OfQuote or OfProgram knows has one.
+// Words returns search words. Each line that OfQuote or OfProgram recognizes contains at least one of them.
 func Words() []string {
 	words := slices.Clone(quotedWarnings)
 	for _, s := range otherSignatures {

@@ -22,7 +22,7 @@ var (
 	namedHost    = regexp.MustCompile(`srun: error: ([\w.-]+): |RUNNING AT ([\w.-]+)|([\w.-]+) kernel: `)
 )
 
-// ReadProcess reads which process ended, of which a launcher, a shell or the kernel reports it.
+// ReadProcess reads which process ended, and its host, from a line of a launcher, a shell or the kernel.
 func (e *Event) ReadProcess(text string) {
 	switch e.Kind {
 	case Exit, OOMKill, Xid:

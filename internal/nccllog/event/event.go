@@ -9,7 +9,7 @@ import (
 // Kind is the kind of an event.
 type Kind uint8
 
-// Kinds of events: NCCL's own first, then those of other programs.
+// Kinds of events: first NCCL's own kinds, then the kinds of other programs.
 const (
 	Warning        Kind = iota // of NCCL, of no kind below
 	BadCompletion              // a work request ended with an error

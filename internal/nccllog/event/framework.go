@@ -254,8 +254,8 @@ func readException(e *Event, text, _ string) bool {
 	return slices.ContainsFunc(known, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
-// innerEnding matches the last line of a traceback, and that of bash about a process that was killed, behind other
-// text, such as a prefix that is not known.
+// innerEnding matches the last line of a traceback, and bash's message about a killed process, if other text precedes
+// it, such as an unknown prefix.
 var innerEnding = regexp.MustCompile(`[^\w.(](?:(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)` +
 	`(?:: \S|["'}\])\s]*$)|Killed["'}\])\s]*$)`)
 

@@ -20,7 +20,7 @@ func readRankErrors(_ *Event, text, _ string) bool {
 }
 
 // readAborted reads the status of a group, the last but one of the eight columns "0  1  4  8  32  32  ABORT  OK", and
-// that of ranks.
+// the status of ranks.
 func readAborted(e *Event, text, _ string) bool {
 	e.Number = find.NumberAfter(text, "Rank ")
 	fields := strings.Fields(text)

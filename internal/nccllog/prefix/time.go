@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TimeOf returns the time at the beginning of a line: NCCL's own in brackets (2.26 and later), that of Python's
-// logging, kubectl or SLURM, or glog's, "E1218 20:27:21.426415540", which has no year.
+// TimeOf returns the time at the beginning of a line. It knows NCCL's form in brackets (2.26 and later), the forms of
+// Python's logging, kubectl and SLURM, and glog's, "E1218 20:27:21.426415540", which has no year.
 func TimeOf(line string) time.Time {
 	head := line[:min(len(line), 120)]
 	for i := range len(head) {

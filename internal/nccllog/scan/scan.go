@@ -54,8 +54,8 @@ func Lines(in io.Reader, words *wordsearch.Set, take func(Batch)) (Reading, erro
 }
 
 // reader reads one input. Several goroutines take turns: each reads a block, searches it while it is in its core's
-// cache, and passes its lines on after those of the block before. The first goroutine is the caller's; a short log
-// needs no other.
+// cache, and passes its lines on after the lines of the previous block. The first goroutine is the caller's; a short
+// log needs no other.
 type reader struct {
 	words *wordsearch.Set
 	take  func(Batch)

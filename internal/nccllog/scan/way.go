@@ -37,7 +37,7 @@ func WayOf(text []byte) Way {
 	return w
 }
 
-// net reads name/device[(rank)][/GDRDMA[(PCI)]][/Shared]. The rank is that of another GPU (PXN).
+// net reads name/device[(rank)][/GDRDMA[(PCI)]][/Shared]. The rank belongs to another GPU (PXN).
 func (w *Way) net(text []byte) {
 	name, rest, _ := bytes.Cut(text, []byte("/"))
 	if len(name) > 40 || !prefix.IsName(name) || len(rest) == 0 || !prefix.IsDigit(rest[0]) {

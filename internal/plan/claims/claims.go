@@ -95,7 +95,7 @@ func gpusOf(s cluster.State, node string) int {
 }
 
 // Require chooses the claim of the pods, and fails if they can claim no rail. others is the cluster without the claims
-// of the job's own pods; the draft is that of the job so far.
+// of the job's own pods; d is the draft of the job so far.
 func Require(s, others cluster.State, p Pods, d plan.Draft) (Claim, plan.Draft) {
 	c := chooser{Pods: p, Draft: d, s: s, claim: Claim{GPUs: p.GPUs}}
 	if c.validate(); c.Failed() {

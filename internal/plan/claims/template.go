@@ -77,7 +77,7 @@ func (c *chooser) deviceClass(driver string) string {
 	return class
 }
 
-// requestGPUs adds the GPUs: those of each rail on its PCIe root if the nodes can give them so.
+// requestGPUs adds the GPUs. If the nodes can provide them that way, each rail gets GPUs on its own PCIe root.
 func (c *chooser) requestGPUs(spec *resourcev1.DeviceClaim, rails []cluster.Rail) {
 	class, each := c.deviceClass(cluster.DRAGPU), c.GPUs/len(rails)
 	request := func(name string, count int) {

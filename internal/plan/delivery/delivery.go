@@ -78,7 +78,8 @@ func (d Delivery) VolumeKinds() []string {
 	return []string{"emptyDir", "projected"}
 }
 
-// InitContainer copies railhead-pod into the pod; nil if the volume already contains it. image is that of the job.
+// InitContainer returns the init container that copies railhead-pod into the pod, or nil if the volume already contains
+// it. image is the job's image.
 func (d Delivery) InitContainer(image string) *corev1.Container {
 	container := corev1.Container{
 		Name:                     pods.InstallContainer,

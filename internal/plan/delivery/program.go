@@ -127,8 +127,8 @@ func (d Delivery) Missing(s cluster.State, namespace string, labels map[string]s
 	})
 }
 
-// kept reports whether a ConfigMap with the labels is kept for as long as one with the wanted labels: that of a
-// namespace for ever, that of a manifest until the manifest is deleted, and the others until the last job is.
+// kept reports whether a ConfigMap with the labels is kept for as long as one with the wanted labels. A namespace keeps
+// its ConfigMaps for ever, a manifest until it is deleted; all others are kept until the last job is deleted.
 func kept(have, want map[string]string) bool {
 	instance := want[plan.LabelInstance]
 	return have[LabelKeep] != "" || want[LabelKeep] == "" && (instance == "" || instance == have[plan.LabelInstance])

@@ -75,8 +75,8 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 	return object, j
 }
 
-// shapeFor returns the additions to one pod template, fewer than those of deploy, which also sets the security and the
-// placement of its pods. Each template has GPUs of its own.
+// shapeFor returns the additions to one pod template. Unlike deploy, it does not set the security and the placement of
+// the pods. Each template has GPUs of its own.
 func (j *job) shapeFor(kind workload.Kind, main map[string]any, o Options) podShape {
 	shape := podShape{
 		job:       j.withGPUsOf(main, o),
@@ -105,7 +105,8 @@ func (j *job) shapeFor(kind workload.Kind, main map[string]any, o Options) podSh
 	return shape
 }
 
-// withGPUsOf returns the job for a container: with the GPUs that it requests, or else those of the flags.
+// withGPUsOf returns the job for a container, with the GPUs that the container requests, or else with the GPUs of the
+// flags.
 func (j *job) withGPUsOf(main map[string]any, o Options) *job {
 	own := *j
 	own.GPUResource, own.GPUs = cmp.Or(o.GPUResource, j.GPUResource), o.GPUs
@@ -129,7 +130,7 @@ func (j *request) injectionParts() []unstructured.Unstructured {
 // injection returns the job of a manifest, and its pod templates.
 func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (*request, []map[string]any) {
 	o.Namespace = manifests.Namespace(manifest, o.Namespace)
-	// the parts have its name, or that of which the server makes one
+	// the parts have its name, or the prefix from which the server generates its name
 	o.Name = cmp.Or(manifest.GetName(), strings.TrimRight(manifest.GetGenerateName(), "-."))
 	o.Type, o.manifest = Single, true // the manifest sets the number of pods
 	j := newRequest(s, o)

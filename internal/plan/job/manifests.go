@@ -38,9 +38,9 @@ func (o Options) KindOf(m unstructured.Unstructured) (workload.Kind, bool) {
 }
 
 // InjectAll injects into every manifest with pods, and puts the ConfigMaps that they mount first. states has the State
-// of each namespace, and a manifest without one gets that of its rails. Objects without pods stay unchanged, and so do
-// those whose pods request no GPU if pods of others do. It fails for one with pods of a kind that railhead does not
-// know, and if no manifest has pods.
+// of each namespace. A manifest without a namespace gets the namespace of its rails. Objects without pods stay
+// unchanged. So do objects whose pods request no GPU, if pods of other objects do. InjectAll fails if railhead does not
+// know the kind of an object with pods, and if no manifest has pods.
 func InjectAll(all manifests.List, states map[string]cluster.State, o Options) (manifests.List, plan.Draft) {
 	i := fileInjection{Options: o, all: all, states: states}
 	chosen := func(m unstructured.Unstructured) bool {

@@ -129,7 +129,7 @@ func (j *job) affinity() *corev1.Affinity {
 	return &affinity
 }
 
-// chosenTolerations returns those of the user.
+// chosenTolerations returns the user's tolerations.
 func (s Scheduling) chosenTolerations() []corev1.Toleration {
 	var all []corev1.Toleration
 	for _, t := range s.Tolerations {
@@ -146,7 +146,7 @@ func (s Scheduling) chosenTolerations() []corev1.Toleration {
 	return all
 }
 
-// tolerations returns those of the user, and one for the taint that keeps other pods off nodes with GPUs.
+// tolerations returns the user's tolerations, and one for the taint that keeps other pods off nodes with GPUs.
 func (j *job) tolerations() []corev1.Toleration {
 	all := j.chosenTolerations()
 	tainted := slices.ContainsFunc(j.candidates, func(n cluster.Node) bool {

@@ -84,7 +84,8 @@ func (p podShape) add(template map[string]any) error {
 	return nil
 }
 
-// install adds the init container that copies railhead-pod, or removes that of an earlier injection.
+// install adds the init container that copies railhead-pod. If the delivery needs none, install removes the init
+// container that an earlier injection added.
 func (p podShape) install(spec, main map[string]any) {
 	image, _ := main["image"].(string)
 	c := p.delivery.InitContainer(image)
@@ -142,8 +143,9 @@ func (p podShape) volumes(spec, main map[string]any) {
 // identity lists the fields of a security context that set the user of a container and its confinement.
 var identity = []string{"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}
 
-// installSecurity returns the security context of the init container: without capabilities, and otherwise that of the
-// container that trains, so that it is admitted and starts with it.
+// installSecurity returns the security context of the init container. It has no capabilities; the user and the
+// confinement are copied from the container that trains, so that the init container is admitted and starts with that
+// container.
 func installSecurity(main map[string]any) map[string]any {
 	security := plan.Fields(access.Unprivileged())
 	own, _ := main["securityContext"].(map[string]any)

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Edit changes the text of manifests to that of changed ones, and keeps comments, order and all other bytes. A document
-// with a form that cannot be edited is written anew; its objects are returned, too.
+// Edit changes the text of manifests to match the changed manifests, and keeps comments, order and all other bytes. If
+// a document has a form that cannot be edited, Edit writes it anew, and also returns its objects.
 func Edit(text []byte, before, after List) (edited []byte, rewritten List) {
 	at := 0
 	for _, part := range split(string(text)) {
@@ -49,7 +49,7 @@ func split(text string) []string {
 	return append(documents, text[begin:])
 }
 
-// document is the text of a document with its objects: those of a List are its items.
+// document is the text of a document with its objects. The objects of a List are its items.
 type document struct {
 	lines   []string
 	root    *yamlv3.Node

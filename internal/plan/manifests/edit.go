@@ -175,8 +175,8 @@ func (e *editor) editItem(node *yamlv3.Node, i int, have, want any) error {
 	return nil
 }
 
-// insertFlow inserts the items of a value after the bracket of a flow node, on lines of their own if those of the node
-// are.
+// insertFlow inserts the items of a value after the bracket of a flow node. It puts them on lines of their own if the
+// node's items are on lines of their own.
 func (e *editor) insertFlow(node *yamlv3.Node, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -236,7 +236,7 @@ func (e *editor) add(at, column int, value any) {
 	e.changes = append(e.changes, change{at, at, text})
 }
 
-// block returns a value as lines of YAML, of which all but the first begin at a column.
+// block returns a value as lines of YAML. All lines except the first are indented to a column.
 func (e *editor) block(column int, value any) string {
 	text, _ := yaml.Marshal(value) // of a manifest
 	lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")

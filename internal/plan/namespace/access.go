@@ -71,8 +71,8 @@ func (d *draft) judgeLevel(n cluster.Namespace) {
 			fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", n.Name, plan.EnforceLabel)))
 }
 
-// grant binds the account to the SCC in this namespace only, under a name other than that of `oc adm policy`: an apply
-// would replace the subjects of that binding.
+// grant binds the account to the SCC in this namespace only. The binding does not have the name that `oc adm policy`
+// uses: an apply would replace the subjects of that binding.
 func (d *draft) grant() []plan.Change {
 	account, scc := d.account(), d.SCC
 	if grants := d.s.GrantsTo(scc, d.Namespace, account); len(grants) > 0 {

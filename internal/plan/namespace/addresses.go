@@ -67,8 +67,8 @@ func subnetOf(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(strings.TrimSpace(last))
 }
 
-// addresses returns the IPAM of each of n rails, with their subnets if they are given; empty: that of another network
-// of its resource.
+// addresses returns the IPAM of each of n rails, with their subnets if they are given. An empty IPAM means that the
+// rail uses the IPAM of another network of its resource.
 func (d *draft) addresses(n int, subnets []netip.Prefix) []string {
 	all := make([]string, n)
 	for i, subnet := range subnets {
@@ -134,9 +134,9 @@ func (d *draft) wrongSubnets(summary, want string) {
 		check.ByUser("Give one subnet for each rail, or one that is large enough for all."))
 }
 
-// refuseOverlap fails if the i-th subnet, for a new rail, overlaps that of another rail of the namespace: a subnet that
-// is divided among more rails than before has other parts. Rails in one subnet answer ARP for each other, and the
-// kernel sends the packets of one through the other.
+// refuseOverlap fails if the i-th subnet, for a new rail, overlaps the subnet of another rail of the namespace: a
+// subnet that is divided among more rails than before has other parts. Rails in one subnet answer ARP for each other,
+// and the kernel sends the packets of one through the other.
 func (d *draft) refuseOverlap(name string, subnets []netip.Prefix, i int) {
 	if i >= len(subnets) {
 		return
@@ -160,7 +160,7 @@ func (d *draft) refuseOverlap(name string, subnets []netip.Prefix, i int) {
 	}
 }
 
-// overlaps fails because the subnet of a new network overlaps that of another network or pool.
+// overlaps reports the failure that the subnet of a new network overlaps the subnet of another network or pool.
 func (d *draft) overlaps(name string, subnet netip.Prefix, other string, its netip.Prefix) {
 	d.ReportOnce(plan.Failure(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
 		fmt.Sprintf("the subnet %s of %s overlaps %s of %s", subnet, name, its, other),

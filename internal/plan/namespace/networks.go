@@ -22,7 +22,7 @@ const NetworksSource check.ID = "networks-source"
 // resourceNameAnnotation names the resource of the device of an attachment.
 const resourceNameAnnotation = "k8s.v1.cni.cncf.io/resourceName"
 
-// networks creates the rails of the namespace through the SR-IOV operator, or copies those of another namespace.
+// networks creates the rails of the namespace through the SR-IOV operator, or copies the rails of another namespace.
 func (d *draft) networks() plan.Step {
 	step := plan.Step{ID: "networks", Title: "Create the network attachments of namespace " + d.Namespace}
 	switch {

@@ -49,7 +49,8 @@ func GPUs(container map[string]any) (resource string, sum int) {
 	return resource, sum
 }
 
-// Security returns the security context of a container, with that of its pod.
+// Security returns the security context of a container together with its pod's. The fields of the container take
+// precedence.
 func Security(spec, main map[string]any) map[string]any {
 	security := map[string]any{}
 	for _, level := range []map[string]any{spec, main} {
@@ -59,7 +60,7 @@ func Security(spec, main map[string]any) map[string]any {
 	return security
 }
 
-// AddEnvironment adds variables before those of the container, which may refer to them.
+// AddEnvironment adds variables before the container's own variables, which may refer to them.
 func AddEnvironment(main map[string]any, vars ...corev1.EnvVar) {
 	own, _ := main["env"].([]any)
 	var added []any

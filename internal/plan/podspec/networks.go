@@ -41,7 +41,7 @@ func NetworksOf(template map[string]any) (Networks, error) {
 	return n, nil
 }
 
-// Has reports whether the annotation lists an attachment of a namespace, which is that of the pod.
+// Has reports whether the annotation lists an attachment of the pod's namespace.
 func (n Networks) Has(namespace, name string) bool {
 	return slices.ContainsFunc(n.Names, func(listed string) bool {
 		listed, _, _ = strings.Cut(listed, "@") // name@interface

@@ -22,7 +22,7 @@ const (
 // ComponentSetup is the value of LabelComponent of the objects of `setup cluster`; rollback uses it.
 const ComponentSetup = "setup"
 
-// createdBySetup reports whether labels are those of an object that `setup cluster` created.
+// createdBySetup reports whether `setup cluster` created the object with the labels.
 func createdBySetup(labels map[string]string) bool {
 	return labels[plan.LabelManagedBy] == plan.ManagedBy && labels[plan.LabelComponent] == ComponentSetup
 }

@@ -197,10 +197,10 @@ func arrived(pool string) plan.Condition {
 	}
 }
 
-// undoPools moves the nodes of setup's own pools back to worker, and deletes the pools. Their configuration is that of
-// worker again, so no node reboots, unless somebody gave the pool a MachineConfig. A pool must exist until its last
-// node has the configuration of worker: its rendered configurations go with it, and a node's daemon needs the one that
-// it leaves.
+// undoPools moves the nodes of setup's own pools back to worker, and deletes the pools. Their configuration is the same
+// as worker's again, so no node reboots, unless somebody gave the pool a MachineConfig. A pool must exist until its
+// last node has the configuration of worker: its rendered configurations are deleted with it, and a node's daemon needs
+// the one that the node leaves.
 func undoPools(s cluster.State) part {
 	var p part
 	for _, o := range created(s, "MachineConfigPool") {
@@ -228,8 +228,8 @@ func undoPools(s cluster.State) part {
 	return p
 }
 
-// configsOfOthers returns the MachineConfigs that a pool has and worker has not, without those of setup and the two
-// that the machine-config-operator generates alike for every pool (pkg/controller/kubelet-config helpers.go).
+// configsOfOthers returns the MachineConfigs that a pool has and worker has not, except setup's own and the two that
+// the machine-config-operator generates alike for every pool (pkg/controller/kubelet-config helpers.go).
 func configsOfOthers(s cluster.State, pool string) []string {
 	own, _ := s.Pool(pool)
 	worker, _ := s.Pool(cluster.WorkerPool)

@@ -161,8 +161,9 @@ func policyObject(s cluster.State, p policy) unstructured.Unstructured {
 	return o
 }
 
-// vfsFor returns the number of virtual functions: as requested, otherwise that of Railhead's policy, otherwise one for
-// each GPU, so that as many pods with one GPU each can share the node; never more than the NIC supports.
+// vfsFor returns the number of virtual functions: the requested number, otherwise the number in Railhead's policy,
+// otherwise one for each GPU, so that as many pods with one GPU each can share the node. It never exceeds the number
+// that the NIC supports.
 func vfsFor(s cluster.State, o Options, n nic) int {
 	vfs := cmp.Or(o.VFs, n.own.VFs)
 	if vfs == 0 {

@@ -32,8 +32,8 @@ func badMTU(o Options) []check.Finding {
 	}}
 }
 
-// mtuFor returns the MTU for a policy: as requested, otherwise that of Railhead's policy, otherwise that of the NIC,
-// for virtual functions do not take it over. That of InfiniBand follows from the mode of IPoIB.
+// mtuFor returns the MTU for a policy: the requested MTU, otherwise the MTU in Railhead's policy, otherwise the MTU of
+// the NIC, because virtual functions do not inherit it. On InfiniBand, the mode of IPoIB determines the MTU.
 func mtuFor(o Options, n nic) int {
 	if o.MTU > 0 && !n.infiniBand() {
 		return o.MTU

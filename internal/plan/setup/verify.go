@@ -68,7 +68,7 @@ func (v *verification) add(id check.ID, status check.Status, summary string, evi
 	})
 }
 
-// passthroughTokens are the kernel arguments of which one must be set.
+// passthroughTokens are kernel arguments. At least one of them must be set.
 var passthroughTokens = []string{"iommu=pt", "iommu.passthrough=1"}
 
 func (v *verification) commandLine() {
@@ -120,9 +120,9 @@ func (v *verification) groups() {
 	}
 }
 
-// withoutHCA reports a pool of which no checked node has an HCA: the check shows nothing about the IOMMU. That is
-// unknown if nodes of the pool have RDMA NICs or GPUs. The machine-config-operator picks the node that is updated first
-// (pkg/controller/node/node_controller.go getAllCandidateMachines).
+// withoutHCA reports a pool if none of its checked nodes has an HCA: then the check shows nothing about the IOMMU. The
+// result is unknown if nodes of the pool have RDMA NICs or GPUs. The machine-config-operator picks the node that is
+// updated first (pkg/controller/node/node_controller.go getAllCandidateMachines).
 func withoutHCA(s cluster.State, pool string, nodes []CheckedNode) []check.Finding {
 	software := false
 	for _, n := range nodes {

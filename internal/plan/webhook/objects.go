@@ -213,8 +213,8 @@ func (w writer) container() corev1.Container {
 // conditionsMinor is the first minor version with match conditions on by default (KEP-3716).
 const conditionsMinor = 28
 
-// configuration names the pods that the API server sends: those of namespaces with the label, and those with the
-// annotation anywhere else. It has no Go type here: its package would be linked for this one object.
+// configuration names the pods that the API server sends: all pods in namespaces with the label, and elsewhere the pods
+// with the annotation. It has no Go type here: its package would be linked for this one object.
 func (w writer) configuration() unstructured.Unstructured {
 	enabled := []any{workload.WebhookEnabled, workload.WebhookRequired}
 	labelled := w.webhook("namespace", expression(workload.WebhookLabel, "In", enabled...))

@@ -38,8 +38,8 @@ func slowest(m *bench.Matrix, most int) (links []link, measured int) {
 	return links, measured
 }
 
-// mostListed returns the number of links that the page lists as text: all of few pods, of which the map shows all
-// numbers, too.
+// mostListed returns the number of links that the page lists as text. With few pods it lists all links, whose numbers
+// the map shows, too.
 func mostListed(m *bench.Matrix) int {
 	const fewPods = 10
 	if len(m.Pods) <= fewPods {

@@ -190,7 +190,7 @@ func draw(name string, s host.Snapshot, scope rail.Scope, found []check.Finding,
 	return d.Machine
 }
 
-// drawRails draws a pod of which only the rails are known.
+// drawRails draws a pod if only its rails are known.
 func drawRails(name string, pod bench.Pod, found []check.Finding) Machine {
 	d := drawing{found: found}
 	d.Name, d.Status = name, check.Worst(found)

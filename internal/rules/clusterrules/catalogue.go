@@ -278,8 +278,8 @@ func withoutUnreadNeeds(checks []check.Check[view], v view) []check.Check[view] 
 	return checks
 }
 
-// ownPodsUnread reports whether the pods in question could not be read. Without a namespace, only those of other
-// namespaces may not be listed; older archives do not tell.
+// ownPodsUnread reports whether the pods in question could not be read. If the Problem has no namespace, only the pods
+// of other namespaces are forbidden; older archives do not record that.
 func ownPodsUnread(s cluster.State) bool {
 	p := s.Problem(cluster.Pods)
 	older := !slices.Contains(s.Read, cluster.Workloads)

@@ -33,7 +33,7 @@ func claimsOf(s cluster.State, p cluster.Pod) []cluster.ResourceClaim {
 	})
 }
 
-// claimedDevices finds claimed devices of which their driver reports that they are not ready in the pod. dranet reports
+// claimedDevices finds claimed devices that are not ready in the pod, as their driver reports. dranet reports
 // NetworkDeviceReady, NetworkReady and, where a device belongs to one network namespace, RDMALinkReady
 // (kubernetes-sigs/dranet pkg/driver/nri_hooks.go).
 func claimedDevices(v view) []check.Finding {

@@ -160,7 +160,7 @@ func copiesOf(f workload.Family, maker cluster.Workload) []copied {
 }
 
 // compare finds the copies that lack something, one finding for all that lack the same. Resources that all pods have
-// are not lacking in the objects between: the network-resources-injector requests those of a pod's attachments.
+// are not lacking in the objects between: the network-resources-injector requests the resources of a pod's attachments.
 func compare(maker cluster.Workload, made []copied, pods []cluster.Pod) []check.Finding {
 	lacking := map[string][]copied{}
 	for _, c := range made {

@@ -62,7 +62,7 @@ func explainedBy(id check.ID) []check.ID {
 	return nil
 }
 
-// scope orders findings of one severity: the cluster's before those of jobs and pods.
+// scope orders findings of one severity: findings about the cluster precede findings about jobs and pods.
 func scope(f check.Finding) int {
 	if f.Subject.Kind == check.Pod || f.Subject.Kind == check.Job {
 		return 1

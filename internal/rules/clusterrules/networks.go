@@ -69,8 +69,8 @@ func (v view) wrongNetwork(p cluster.Pod) (why string, about []check.Ref) {
 	return "", nil
 }
 
-// ownNetworks reports whether the attachments of the namespace in question were read. A problem without a namespace is
-// that those of other namespaces may not be listed.
+// ownNetworks reports whether the attachments of the namespace in question were read. If the Problem has no namespace,
+// only the attachments of other namespaces are forbidden.
 func (v view) ownNetworks() bool {
 	p := v.Problem(cluster.Networks)
 	return slices.Contains(v.Read, cluster.Networks) && (p == nil || p.Forbidden && p.Namespace == "")

@@ -37,9 +37,9 @@ func podResources(v view) []check.Finding {
 	return findings
 }
 
-// onlyWhileStarting reports whether an init container of Railhead requests a resource and the container that it
-// starts for does not: the kubelet passes devices on to containers that request them (kubernetes
-// pkg/kubelet/cm/devicemanager/manager.go), and the request of the pod is that of the init container.
+// onlyWhileStarting reports whether an init container of Railhead requests a resource and the container that it starts
+// for does not: the kubelet passes devices on to containers that request them (kubernetes
+// pkg/kubelet/cm/devicemanager/manager.go), and only the init container makes the pod request it.
 func onlyWhileStarting(p cluster.Pod, resource string) bool {
 	init, lacking := false, false
 	for _, c := range p.Containers {

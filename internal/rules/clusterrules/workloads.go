@@ -106,8 +106,8 @@ func about(f workload.Family) func(check.Finding) bool {
 	}
 }
 
-// inQuestion returns the workloads that a diagnosis is about: the named one, or those of a namespace that ask for GPUs
-// or RDMA devices, or that Railhead deployed.
+// inQuestion returns the workloads that a diagnosis is about: the named workload, or all workloads of a namespace that
+// ask for GPUs or RDMA devices, or that Railhead deployed.
 func inQuestion(s cluster.State, o Options) []workload.Family {
 	offers := s.RDMAOffers()
 	asks := func(p cluster.Pod) bool {

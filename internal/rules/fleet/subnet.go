@@ -72,7 +72,7 @@ type railUse struct {
 	group
 }
 
-// meets reports whether a machine has both rails in the subnet: then it is not that of one rail.
+// meets reports whether a machine has both rails in the subnet: then the subnet does not belong to a single rail.
 func (u railUse) meets(other railUse) bool {
 	return slices.ContainsFunc(u.refs, func(r check.Ref) bool { return slices.Contains(other.refs, r) })
 }

@@ -230,7 +230,8 @@ func railsRoutable(t *subject) []check.Finding {
 	return []check.Finding{f}
 }
 
-// unrouted returns the lookups without a gateway, and those of them where a route between two rails says so.
+// unrouted returns all lookups without a gateway. onLink has only the lookups between two rails in which a route makes
+// the destination a neighbour.
 func (t *subject) unrouted() (all, onLink []check.Evidence) {
 	for _, l := range t.Lookups {
 		if l.Gateway.IsValid() {

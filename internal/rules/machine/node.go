@@ -108,7 +108,7 @@ func downPhysical(s *host.Snapshot) []downFunction {
 	return down
 }
 
-// downPorts describes a card of which no port is ACTIVE.
+// downPorts describes a card that has no ACTIVE port.
 func downPorts(d *host.Device) []downFunction {
 	up := func(p host.Port) bool { return p.State.Or("ACTIVE") == "ACTIVE" }
 	if slices.ContainsFunc(d.Ports, up) {

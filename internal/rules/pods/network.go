@@ -216,8 +216,9 @@ var addresses = []kind{
 }
 
 // attachments are the kinds of messages about the pod's annotation and about the configuration of the attachments that
-// it names: those of Multus (multus-cni pkg/k8sclient/k8sclient.go), of sriov-cni and ib-sriov-cni (pkg/config), of
-// rdma-cni (cmd/rdma), of whereabouts (pkg/config) and of host-local and static (containernetworking plugins/ipam).
+// it names. The messages are from Multus (multus-cni pkg/k8sclient/k8sclient.go), from sriov-cni and ib-sriov-cni
+// (pkg/config), from rdma-cni (cmd/rdma), from whereabouts (pkg/config), and from host-local and static
+// (containernetworking plugins/ipam).
 var attachments = []kind{
 	{
 		words:   anyOf(`failed to unmarshal Spec\.Config`),

@@ -33,8 +33,8 @@ var (
 	afterwards = anyOf(`,? failed to clean up sandbox`, `'?: StdinData: `, ` preemption: `)
 )
 
-// quote shortens a message. Errors are nested: the words that tell are at the end, behind those of everyone who passed
-// them on, so the middle of what is still too long is left out.
+// quote shortens a message. Errors are nested: the informative words are at the end, after the words of every caller
+// that passed the error on. If the message is still too long, quote leaves out its middle.
 func quote(message string) string {
 	if len(message) <= longestQuote {
 		return message

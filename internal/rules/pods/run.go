@@ -107,7 +107,7 @@ var (
 		`RunContainerError`,
 	)
 	asRoot = anyOf(`runAsNonRoot`)
-	// noProgram matches the words of runc, whose quotes CRI-O escapes, and those of crun.
+	// noProgram matches the words of runc, whose quotes CRI-O escapes, and the words of crun.
 	noProgram = anyOf(`exec:? [\\"]*([^\\":]+)[\\"]*: (?:stat [^:]+: )?`+
 		`(?:no such file|executable file not found|not found|permission denied)`,
 		"executable file `([^`]+)` not found")

@@ -50,7 +50,7 @@ func (o fieldError) feature() string {
 
 func (o fieldError) addsCapability() bool { return strings.HasSuffix(o.Field, "capabilities.add") }
 
-// The form is that of field.ErrorList (apimachinery pkg/util/validation/field/errors.go) behind the words of
+// The messages have the form of field.ErrorList (apimachinery pkg/util/validation/field/errors.go) after the words of
 // apiserver-library-go pkg/securitycontextconstraints/sccadmission/admission.go: a provider that may not be used is
 // `provider "anyuid": Forbidden: not usable ...`, one that may is `provider restricted-v2: .containers[0]...`. Errors
 // of volumes and of old clusters name no provider.

@@ -112,7 +112,7 @@ func (t target) shortage(resource string) shortage {
 	return t.usedUp(s, resource, nodes, total)
 }
 
-// usedUp completes a shortage of a resource of which nodes offer as much as the pod requests.
+// usedUp completes a shortage if nodes offer as much of the resource as the pod requests.
 func (t target) usedUp(s shortage, resource string, nodes []string, total int64) shortage {
 	want, known := t.pod.Requests[resource]
 	want = max(want, 1)
