@@ -98,7 +98,7 @@ var law = []line{
 // outside are developers' programs, what tests share and this package: they may import anything and only tests import
 // them.
 var outside = []string{
-	"tools/*", "internal/arch", "internal/plan/plantest", "internal/rules/rulestest", "internal/launch/launchtest",
+	"tools/*", "internal/arch", "internal/plan/plantest", "internal/rules/rulestest", "internal/host/hosttest", "internal/launch/launchtest",
 	"internal/schematest", "internal/corpustest",
 }
 

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/hosttest"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
@@ -52,8 +54,9 @@ type fixture struct {
 	status   check.Status
 	machine  string
 	judge    catalogue
-	change   func(*host.Snapshot)
-	recorded bool // the recording itself has the fault; without it is pod-roce-4vf
+	edit     hosttest.Edit
+	change   func(*host.Snapshot) // where edit would need answers of netlink: new fixtures use edit
+	recorded bool                 // the recording itself has the fault; without it is pod-roce-4vf
 }
 
 const (
@@ -96,8 +99,26 @@ func setFunction(d *host.Device, change func(*host.Function)) {
 	d.Function = host.Know(f)
 }
 
-func setEnv(name, value string) func(*host.Snapshot) {
-	return func(s *host.Snapshot) { s.Env[name] = value }
+// withoutDevices removes the eight HCAs, the storage NIC and what leads to them.
+var withoutDevices = hosttest.Edit{Files: map[string]string{
+	"sys/class/infiniband/mlx5_0": hosttest.Gone, "sys/class/infiniband/mlx5_1": hosttest.Gone,
+	"sys/class/infiniband/mlx5_2": hosttest.Gone, "sys/class/infiniband/mlx5_3": hosttest.Gone,
+	"sys/class/infiniband/mlx5_4": hosttest.Gone, "sys/class/infiniband/mlx5_5": hosttest.Gone,
+	"sys/class/infiniband/mlx5_6": hosttest.Gone, "sys/class/infiniband/mlx5_7": hosttest.Gone,
+	"sys/class/infiniband/mlx5_bond_0": hosttest.Gone,
+}}
+
+// counter sets a counter of the first port: "counters/symbol_error".
+func counter(name, value string) hosttest.Edit {
+	return hosttest.Edit{Files: map[string]string{"mlx5_0/ports/1/" + name: value}}
+}
+
+// locked limits the memory that the process may lock, in bytes.
+func locked(limit string) hosttest.Edit {
+	return hosttest.Edit{Files: map[string]string{
+		"proc/self/limits": "Limit                     Soft Limit           Hard Limit           Units\n" +
+			"Max locked memory         " + limit + "                " + limit + "                bytes",
+	}}
 }
 
 // ofDriver gives the pod's first device another driver.
@@ -105,10 +126,6 @@ func ofDriver(name string) func(*host.Snapshot) {
 	return func(s *host.Snapshot) {
 		setFunction(device(s), func(f *host.Function) { f.Driver = host.Know(name) })
 	}
-}
-
-func count(name string, n uint64) func(*host.Snapshot) {
-	return func(s *host.Snapshot) { s.Devices[0].Ports[0].Counters = map[string]uint64{name: n} }
 }
 
 // oneSubnet moves the second rail into the network of the first.
@@ -148,111 +165,111 @@ var fixtures = []fixture{
 	{id: rail.RDMANamespace, status: check.Fail, machine: "pod-exclusive-unassigned", judge: ofPod, recorded: true},
 	{
 		id: rail.AllocationReadable, status: check.Warn, machine: pod, judge: ofPod,
-		change: setEnv("PCIDEVICE_OPENSHIFT_IO_OTHER", ""),
+		edit: hosttest.Env("PCIDEVICE_OPENSHIFT_IO_OTHER", ""),
 	},
-	{id: rail.AllocationConsistent, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		const name = "PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO"
-		s.Env[name] = strings.Replace(s.Env[name], `"mlx5_6"`, `"mlx5_99"`, 1)
-	}},
-	{id: rail.UverbsOpenable, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		for i := range s.Uverbs {
-			if s.Uverbs[i].Device.Value == device(s).Name {
-				s.Uverbs[i].Access = host.Denied
-				return
-			}
-		}
-	}},
+	{
+		id: rail.AllocationConsistent, status: check.Warn, machine: pod, judge: ofPod,
+		edit: hosttest.Env("PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO",
+			`{"0000:1a:00.2":{"generic":{"deviceID":"0000:1a:00.2"},"rdma":{"rdma_dev":"mlx5_99"}}}`),
+	},
+	{
+		id: rail.UverbsOpenable, status: check.Fail, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Probes: map[string]any{"open": map[string]any{"dev/infiniband/uverbs6": "EPERM"}}},
+	},
 	{
 		id: rail.TransportSupported, status: check.Fail, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { device(s).NodeType = host.Know("RNIC") },
+		edit: hosttest.Edit{Files: map[string]string{"mlx5_6/node_type": "4: RNIC"}},
 	},
 	{
 		id: rail.PortActive, status: check.Fail, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { device(s).Ports[0].State = host.Know("DOWN") },
+		edit: hosttest.Edit{Files: map[string]string{"mlx5_6/ports/1/state": "1: DOWN"}},
 	},
 	{id: rail.GIDUsable, status: check.Fail, machine: "pod-no-address", judge: ofPod, recorded: true},
 	{
 		id: rail.LinkLayerUniform, status: check.Fail, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { device(s).Ports[0].LinkLayer = host.Know(host.InfiniBand) },
+		edit: hosttest.Edit{Files: map[string]string{"mlx5_6/ports/1/link_layer": "InfiniBand"}},
 	},
 	{
 		id: rail.CarrierPresent, status: check.Warn, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { link(s, "net1").Running = host.Know(false) },
+		edit: hosttest.Edit{Files: map[string]string{"net/net1/operstate": "dormant"}},
 	},
 	{
 		id: rail.ForeignHCAHidden, status: check.Fail, machine: "pod-privileged", judge: ofPod, recorded: true,
-		change: func(s *host.Snapshot) {
-			delete(s.Env, "NCCL_IB_HCA")
-			delete(s.Env, "NCCL_IB_GID_INDEX")
-		},
+		edit: hosttest.Env("NCCL_IB_HCA", nil).And(hosttest.Env("NCCL_IB_GID_INDEX", nil)),
 	},
-	{id: MemlockLimit, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		s.Limits.MemlockSoft, s.Limits.MemlockHard = host.Know[host.Limit](64<<10), host.Know[host.Limit](64<<10)
-	}},
+	{id: MemlockLimit, status: check.Fail, machine: pod, judge: ofPod, edit: locked("65536")},
 	{
 		id: MemlockLimit, status: check.Fail, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { s.Limits.Lockable = host.Know[uint64](64 << 10) },
+		edit: hosttest.Edit{Probes: map[string]any{"lock": map[string]any{
+			fmt.Sprint(host.MaxLocked): "ENOMEM", "1073741824": "ENOMEM", "67108864": "ENOMEM", "8388608": "ENOMEM",
+			"1048576": "ENOMEM", "65536": "ok",
+		}}},
 	},
-	{id: MemlockLimit, status: check.Unknown, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		s.Limits.MemlockSoft = host.Unread[host.Limit]("permission denied")
-	}},
+	{
+		id: MemlockLimit, status: check.Unknown, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{"proc/self/limits": "! EACCES"}},
+	},
 	{id: IPCLockEffective, status: check.Fail, machine: infiniBand, judge: ofPod, recorded: true},
 	{
 		id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { s.Verbs = &host.VerbsLibrary{} },
+		edit: hosttest.Edit{Files: map[string]string{"libibverbs.so.1": hosttest.Gone, "lib64/libc.so.6": ""}},
 	},
-	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		s.Verbs = &host.VerbsLibrary{
-			Path: "/usr/lib64/libibverbs.so.1", RDMACore: "54.0",
-			Providers: []string{"efa", "irdma"}, Drivers: []string{"mlx5"},
-		}
-	}},
 	{
 		id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { s.Verbs.Providers, s.Verbs.Drivers = nil, nil },
+		edit: hosttest.Edit{Files: map[string]string{
+			"libmlx5-rdmav34.so": hosttest.Gone, "usr/lib/x86_64-linux-gnu/libibverbs/libefa-rdmav34.so": "",
+		}},
+	},
+	{
+		id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{
+			"libmlx5-rdmav34.so": hosttest.Gone, "etc/libibverbs.d/mlx5.driver": hosttest.Gone,
+		}},
 	},
 	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: ofDriver("ionic")},
 	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: ofDriver("mana")},
 	{
 		id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { s.Limits.ShmBytes = host.Know[uint64](64 << 20) },
+		edit: hosttest.Edit{Probes: map[string]any{"shmBytes": 64 << 20}},
 	},
 	{
 		id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { s.Limits.ShmFree = host.Know[uint64](1 << 20) },
+		edit: hosttest.Edit{Probes: map[string]any{"shmFree": 1 << 20}},
 	},
-	{id: DisableEffective, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		delete(s.Env, "NCCL_NET")
-		s.Env["NCCL_IB_DISABLE"] = "1"
-		s.NCCL.Plugins = []string{"/opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so"}
-	}},
-	{id: nccl.NetworkChoice, status: check.Fail, machine: pod, judge: ofPod, change: setEnv("NCCL_NET", "Socket")},
-	{id: nccl.HCAFilter, status: check.Fail, machine: pod, judge: ofPod, change: setEnv("NCCL_IB_HCA", "mlx4")},
+	{
+		id: DisableEffective, status: check.Warn, machine: pod, judge: ofPod,
+		edit: hosttest.Env("NCCL_NET", nil).And(hosttest.Env("NCCL_IB_DISABLE", "1")).And(hosttest.Env("LD_LIBRARY_PATH",
+			"/opt/hpcx/nccl_rdma_sharp_plugin/lib")).And(hosttest.Edit{Files: map[string]string{
+			"opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so": "",
+		}}),
+	},
+	{id: nccl.NetworkChoice, status: check.Fail, machine: pod, judge: ofPod, edit: hosttest.Env("NCCL_NET", "Socket")},
+	{id: nccl.HCAFilter, status: check.Fail, machine: pod, judge: ofPod, edit: hosttest.Env("NCCL_IB_HCA", "mlx4")},
 	{id: nccl.HCAFilter, status: check.Fail, machine: "pod-privileged", judge: ofPod, recorded: true},
-	{id: nccl.GIDIndex, status: check.Fail, machine: pod, judge: ofPod, change: setEnv("NCCL_IB_GID_INDEX", "5")},
+	{id: nccl.GIDIndex, status: check.Fail, machine: pod, judge: ofPod, edit: hosttest.Env("NCCL_IB_GID_INDEX", "5")},
 	{id: nccl.GIDIndex, status: check.Fail, machine: "pod-macvlan-shifted", judge: ofPod, recorded: true},
 	{id: nccl.GIDIndex, status: check.Fail, machine: "pod-shared-plugin", judge: ofPod, recorded: true},
 	{id: FusionAvoided, status: check.Warn, machine: "vm-one-bus", judge: ofPod, recorded: true},
 	{
 		id: nccl.SocketInterface, status: check.Fail, machine: pod, judge: ofPod,
-		change: setEnv("NCCL_SOCKET_IFNAME", "eno1"),
+		edit: hosttest.Env("NCCL_SOCKET_IFNAME", "eno1"),
 	},
 	{
 		id: nccl.SocketInterface, status: check.Warn, machine: pod, judge: ofPod,
-		change: setEnv("NCCL_SOCKET_IFNAME", "net1,net2"),
+		edit: hosttest.Env("NCCL_SOCKET_IFNAME", "net1,net2"),
 	},
 	{
 		id: nccl.UserSetting, status: check.Warn, machine: "vm-one-bus", judge: ofPod,
-		change: setEnv("NCCL_IB_MERGE_VFS", "1"), recorded: true,
+		edit: hosttest.Env("NCCL_IB_MERGE_VFS", "1"), recorded: true,
 	},
 	{
 		id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod,
-		change: setEnv("UCX_NET_DEVICES", "mlx5_6:1,mlx5_0:1"),
+		edit: hosttest.Env("UCX_NET_DEVICES", "mlx5_6:1,mlx5_0:1"),
 	},
-	{id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("UCX_TLS", "tcp,self")},
+	{id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod, edit: hosttest.Env("UCX_TLS", "tcp,self")},
 	{
 		id: nccl.GDRLevelKnown, status: check.Warn, machine: pod, judge: ofPod,
-		change: setEnv("NCCL_NET_GDR_LEVEL", "NODE"),
+		edit: hosttest.Env("NCCL_NET_GDR_LEVEL", "NODE"),
 	},
 	{id: RailARP, status: check.Warn, machine: pod, judge: ofPod, change: oneSubnet},
 	{id: RailARP, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
@@ -282,22 +299,23 @@ var fixtures = []fixture{
 	}},
 	{
 		id: RailMTU, status: check.Warn, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { link(s, "net1").MTU = host.Know(1500) },
+		edit: hosttest.Edit{Files: map[string]string{"net/net1/mtu": "1500"}},
 	},
-	{id: RailMTU, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		for i := range s.Links {
-			s.Links[i].MTU = host.Know(1500)
-		}
-	}},
+	{
+		id: RailMTU, status: check.Warn, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{"net/net1/mtu": "1500", "net/net2/mtu": "1500", "net/net3/mtu": "1500", "net/net4/mtu": "1500"}},
+	},
 	{id: RateExpected, status: check.Fail, machine: pod, judge: fast},
-	{id: rail.RateUniform, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		device(s).Ports[0].Rate = host.Know(host.Rate{Gbps: 200, Lanes: 4, Speed: "HDR"})
-	}},
-	{id: PCIeLink, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		setFunction(device(s), func(f *host.Function) {
-			f.Link = host.Know(host.PCILink{GTs: 16, Width: 8, MaxGTs: 32, MaxWidth: 16})
-		})
-	}},
+	{
+		id: rail.RateUniform, status: check.Warn, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{"mlx5_6/ports/1/rate": "200 Gb/sec (4X HDR)"}},
+	},
+	{
+		id: PCIeLink, status: check.Fail, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{
+			"0000:1a:00.0/current_link_speed": "16.0 GT/s PCIe", "0000:1a:00.0/current_link_width": "8",
+		}},
+	},
 	{id: rail.PortNotShared, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		first := device(s).Function.Value.PhysFn
 		d, _ := s.Device("mlx5_7")
@@ -308,19 +326,20 @@ var fixtures = []fixture{
 		}
 	}},
 	{id: rail.HardwareRDMA, status: check.Warn, machine: "vm-soft-roce", judge: ofPod, recorded: true},
-	{id: nccl.GPUDirectPossible, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		s.GPUDirect.Peermem, s.GPUDirect.OpenModules = nil, host.Know(false)
-	}},
+	{id: nccl.GPUDirectPossible, status: check.Warn, machine: pod, judge: ofPod, edit: hosttest.Edit{Files: map[string]string{
+		"sys/module/nvidia_peermem/version": hosttest.Gone,
+		"proc/driver/nvidia/version":        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.124.06",
+	}}},
 	{
 		id: nccl.GPUDirectDistance, status: check.Warn, machine: pod, judge: ofPod,
-		change: setEnv("NCCL_NET_GDR_LEVEL", "LOC"),
+		edit: hosttest.Env("NCCL_NET_GDR_LEVEL", "LOC"),
 	},
-	{id: nccl.IOMMUPassthrough, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		setFunction(device(s), func(f *host.Function) { f.IOMMUType = host.Know("DMA-FQ") })
-	}},
+	{
+		id: nccl.IOMMUPassthrough, status: check.Warn, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{"iommu_groups/80/type": "DMA-FQ"}},
+	},
 	{
 		id: SilentFallback, status: check.Pass, machine: pod, judge: ofPod,
-		change: func(s *host.Snapshot) { delete(s.Env, "NCCL_NET") },
 	},
 	{id: PhysicalUp, status: check.Fail, machine: "lab-pf-down", judge: ofPod, recorded: true},
 	{id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
@@ -332,15 +351,13 @@ var fixtures = []fixture{
 		setFunction(pf, func(f *host.Function) { f.NumVFs = host.Know(2) })
 		pf.Ports[0].State = host.Know("INIT")
 	}},
-	{id: VFGUID, status: check.Fail, machine: infiniBand, judge: ofPod, change: func(s *host.Snapshot) {
-		s.Limits.MemlockSoft = host.Know[host.Limit](host.Unlimited)
-		device(s).NodeGUID = host.Know("0000:0000:0000:0000")
-		device(s).Ports[0].State = host.Know("DOWN")
-	}},
 	{
-		id: rail.DeviceAllocated, status: check.Fail, machine: bareMetal, judge: Node,
-		change: func(s *host.Snapshot) { s.Devices = nil },
+		id: VFGUID, status: check.Fail, machine: infiniBand, judge: ofPod,
+		edit: locked("unlimited").And(hosttest.Edit{Files: map[string]string{
+			"mlx5_10/node_guid": "0000:0000:0000:0000", "mlx5_10/ports/1/state": "1: DOWN",
+		}}),
 	},
+	{id: rail.DeviceAllocated, status: check.Fail, machine: bareMetal, judge: Node, edit: withoutDevices},
 	{
 		id: VFSettings, status: check.Fail, machine: bareMetal, judge: Node,
 		change: func(s *host.Snapshot) { givesVFs(s, host.VF{LinkState: "disable"}) },
@@ -365,14 +382,17 @@ var fixtures = []fixture{
 		s.Problems = append(s.Problems, host.Problem{Path: "/proc/net", Op: "netlink", Err: "operation not permitted"})
 	}},
 	{id: IOMMUPresent, status: check.Warn, machine: "lab-iommu-absent", judge: Node, recorded: true},
-	{id: IOMMUOptions, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		s.Cmdline = host.Know("quiet amd_iommu=pt")
-		setFunction(&s.Devices[0], func(f *host.Function) { f.IOMMUType = host.Know("DMA") })
-	}},
+	{
+		id: IOMMUOptions, status: check.Warn, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{
+			"proc/cmdline": "quiet amd_iommu=pt", "iommu_groups/60/type": "DMA",
+		}},
+	},
 	{id: nccl.IOMMUPassthrough, status: check.Warn, machine: "lab-iommu-translated", judge: Node, recorded: true},
-	{id: PCIConfig, status: check.Unknown, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		setFunction(&s.Devices[0], func(f *host.Function) { f.Config.MaxPayload = host.Unread[int]("64 bytes") })
-	}},
+	{
+		id: PCIConfig, status: check.Unknown, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{"0000:1a:00.0/config": strings.Repeat("x", 63)}},
+	},
 	{id: ACSRedirect, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
 		config(s, 4096)
 		hops := s.Devices[0].Function.Value.Path.Value.Hops
@@ -382,29 +402,38 @@ var fixtures = []fixture{
 		id: ReadRequest, status: check.Warn, machine: bareMetal, judge: Node,
 		change: func(s *host.Snapshot) { config(s, 512) },
 	},
-	{id: PCIeLink, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		setFunction(&s.Devices[0], func(f *host.Function) {
-			f.Link = host.Know(host.PCILink{GTs: 16, Width: 16, MaxGTs: 32, MaxWidth: 16})
-		})
-	}},
+	{
+		id: PCIeLink, status: check.Warn, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{"0000:1a:00.0/current_link_speed": "16.0 GT/s PCIe"}},
+	},
 	{
 		id: FirmwareUniform, status: check.Warn, machine: bareMetal, judge: Node,
-		change: func(s *host.Snapshot) { s.Devices[0].Firmware = host.Know("28.39.1002") },
+		edit: hosttest.Edit{Files: map[string]string{"mlx5_0/fw_ver": "28.39.1002"}},
 	},
-	{id: PeermemRegistered, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		s.Modules, s.GPUDirect.OpenModules = []string{"nvidia_peermem"}, host.Know(false)
-	}},
-	{id: ModuleConflict, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		s.Modules = []string{"nv_peer_mem", "nvidia_peermem"}
-		s.GPUDirect.PeerClients = []string{"nv_mem"}
-	}},
-	{id: RuntimeMemlock, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		s.Runtime = &host.Runtime{Name: "CRI-O", File: "/etc/crio/crio.conf.d/99-x.conf", Memlock: "65536:65536"}
-	}},
-	{id: LinkStable, status: check.Fail, machine: bareMetal, judge: watched, change: count("link_downed", 1)},
-	{id: SymbolErrors, status: check.Warn, machine: bareMetal, judge: watched, change: count("symbol_error", 40)},
-	{id: PacketsInTurn, status: check.Warn, machine: bareMetal, judge: watched, change: count("out_of_sequence", 7)},
-	{id: Congestion, status: check.Pass, machine: bareMetal, judge: watched, change: count("np_cnp_sent", 900)},
+	{
+		id: PeermemRegistered, status: check.Warn, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{
+			"sys/module/nvidia_peermem/initstate": "live",
+			"proc/driver/nvidia/version":          "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.124.06",
+		}},
+	},
+	{
+		id: ModuleConflict, status: check.Warn, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{
+			"sys/module/nv_peer_mem/initstate": "live", "sys/module/nvidia_peermem/initstate": "live",
+			"sys/kernel/mm/memory_peers/nv_mem/version": "1.0",
+		}},
+	},
+	{
+		id: RuntimeMemlock, status: check.Warn, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{
+			"etc/crio/crio.conf.d/99-x.conf": "[crio.runtime]\ndefault_ulimits = [\"memlock=65536:65536\"]",
+		}},
+	},
+	{id: LinkStable, status: check.Fail, machine: bareMetal, judge: watched, edit: counter("counters/link_downed", "1")},
+	{id: SymbolErrors, status: check.Warn, machine: bareMetal, judge: watched, edit: counter("counters/symbol_error", "40")},
+	{id: PacketsInTurn, status: check.Warn, machine: bareMetal, judge: watched, edit: counter("hw_counters/out_of_sequence", "7")},
+	{id: Congestion, status: check.Pass, machine: bareMetal, judge: watched, edit: counter("hw_counters/np_cnp_sent", "900")},
 }
 
 func of(r check.Report, id check.ID) (check.Finding, bool) {
@@ -421,9 +450,10 @@ func TestChecksFire(t *testing.T) {
 	for _, x := range fixtures {
 		t.Run(string(x.id)+" "+x.machine, func(t *testing.T) {
 			t.Parallel()
-			s := read(t, x.machine)
-			if x.id != SilentFallback {
-				s.Env["NCCL_NET"] = "IB"
+			ib := hosttest.Env("NCCL_NET", "IB")
+			s := hosttest.Edited(t, x.machine, ib)
+			if x.id == SilentFallback {
+				s = read(t, x.machine)
 			}
 			quiet := x.judge(s)
 			if x.recorded {
@@ -434,8 +464,9 @@ func TestChecksFire(t *testing.T) {
 				quiet = ofPod(s)
 			}
 			if x.id == SilentFallback {
-				s.Env["NCCL_NET"] = "IB"
-				quiet = ofPod(s)
+				quiet = ofPod(hosttest.Edited(t, x.machine, ib))
+			} else {
+				s = hosttest.Edited(t, x.machine, ib.And(x.edit))
 			}
 			if f, fires := of(quiet, x.id); fires {
 				t.Errorf("fires without the fault: %s", f.Summary)
