@@ -177,7 +177,8 @@ func verbsEntries() []Entry {
 			Experiment: "Run ib_write_bw with host memory, then with --use_cuda: failing with host memory on this " +
 				"kernel only, and not on another, proves the kernel.",
 			proof: proof{
-				narrowedBy: []check.ID{machine.MemlockLimit}, left: "the limit is high enough on every machine that was examined",
+				narrowedBy: []check.ID{machine.MemlockLimit},
+				left:       "the limit is high enough on every machine that was examined",
 			},
 		},
 		{

@@ -16,8 +16,8 @@ import (
 	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
-// Edit is a change of a recorded machine, as a kernel or a container runtime makes it: the reader of real machines reads
-// the changed files, so that no snapshot is judged that no machine gives.
+// Edit is a change of a recorded machine, as a kernel or a container runtime makes it: the reader of real machines
+// reads the changed files, so that no snapshot is judged that no machine gives.
 type Edit struct {
 	// Files are new contents by the end of the name, which only one file has, or by the whole name of a new file. Gone
 	// removes a file, "! EACCES" makes reading it fail, "-> target" makes it a link.
