@@ -21,6 +21,7 @@ func TestLaw(t *testing.T) {
 		"check pages":      pages(r.packages, r.pages),
 		"closure":          closure(r.packages, "cmd/railhead-pod"),
 		"method sets":      methodSets(r.packages),
+		"english":          english(r.packages),
 	} {
 		t.Run(name, func(t *testing.T) { report(t, broken) })
 	}

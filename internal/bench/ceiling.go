@@ -68,7 +68,7 @@ func (l Layer) Efficiency(mtu int) (float64, error) {
 type Path struct {
 	Rate  Gbps // of the port, after encoding: /sys/class/infiniband/*/ports/*/rate
 	Layer Layer
-	MTU   int  // bytes; for TCP that of the interface
+	MTU   int  // bytes; for TCP the interface's MTU
 	Slot  Slot // zero: unknown
 }
 

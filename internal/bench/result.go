@@ -25,7 +25,7 @@ type Result struct {
 
 	Pods        []Pod          `json:"pods"`
 	Ladders     []PairLadder   `json:"ladders,omitempty"`
-	Matrix      *Matrix        `json:"matrix,omitempty"` // its Pods are those of the Result, in the same order
+	Matrix      *Matrix        `json:"matrix,omitempty"` // its Pods are the Pods of the Result, in the same order
 	Attribution *Attribution   `json:"attribution,omitempty"`
 	CrossRails  []Crossing     `json:"crossRails,omitempty"`
 	Loopbacks   []OwnLoop      `json:"loopbacks,omitempty"`

@@ -40,7 +40,7 @@ func (f *detachFlags) add(cmd *cobra.Command) {
 		cmd.MarkFlagsMutuallyExclusive(name, "since")
 		cmd.MarkFlagsMutuallyExclusive(name, "tail")
 	}
-	for _, name := range []string{"copy", "env", "force", "timeout"} { // those of a new run
+	for _, name := range []string{"copy", "env", "force", "timeout"} { // a new run's
 		cmd.MarkFlagsMutuallyExclusive(name, "attach")
 		cmd.MarkFlagsMutuallyExclusive(name, "stop")
 	}

@@ -44,7 +44,7 @@ func checkManifest(manifest cluster.Workload, ns string, s cluster.State) []chec
 		return nil
 	}
 	manifest.Namespace = ns
-	for i := range manifest.Templates { // those of a runtime are in no namespace; their attachments are
+	for i := range manifest.Templates { // the pods of a runtime are in no namespace; their attachments are
 		manifest.Templates[i].Namespace = ns
 	}
 	return clusterrules.ErasedFrom(manifest, s)

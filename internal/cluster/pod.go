@@ -31,7 +31,7 @@ type Container struct {
 	Name     string   `json:"name"`
 	Init     bool     `json:"init,omitempty"`
 	Image    string   `json:"image,omitempty"`
-	Command  []string `json:"command,omitempty"` // with its arguments; none: that of the image
+	Command  []string `json:"command,omitempty"` // with its arguments; none: the image has its own
 	GPUs     bool     `json:"gpus,omitempty"`    // it requests some
 	Ready    bool     `json:"ready,omitempty"`
 	Running  bool     `json:"running,omitempty"`

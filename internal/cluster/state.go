@@ -19,7 +19,7 @@ type State struct {
 	Read            []Kind           `json:"read"` // the requested lists
 	Nodes           []Node           `json:"nodes,omitempty"`
 	Pods            []Pod            `json:"pods,omitempty"`
-	SomePods        bool             `json:"somePods,omitempty"` // not those of other jobs or namespaces
+	SomePods        bool             `json:"somePods,omitempty"` // without the pods of other jobs or namespaces
 	Pools           []Pool           `json:"pools,omitempty"`
 	MachineConfigs  []MachineConfig  `json:"machineConfigs,omitempty"`
 	Networks        []Network        `json:"networks,omitempty"`

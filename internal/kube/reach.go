@@ -114,7 +114,7 @@ func lost(err error) bool {
 	// (h2_bundle.go http2errClientConnForceClosed).
 	const forceClosed = "http2: client connection force closed"
 	return errors.Is(err, errBroken) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || // client-go wraps that of a response's body
+		errors.Is(err, io.ErrUnexpectedEOF) || // client-go wraps the error of a response's body
 		err != nil && strings.Contains(err.Error(), forceClosed) ||
 		utilnet.IsConnectionRefused(err) ||
 		utilnet.IsConnectionReset(err) ||

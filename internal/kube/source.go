@@ -35,7 +35,7 @@ type codec struct {
 	decode func(raw []byte, form encoding) (decoded, error)
 	add    func(*draft, any)
 	accept string // the content types of a list that decode understands
-	watch  string // that of watch events
+	watch  string // the kind of watch events
 }
 
 // decoded is one converted object.
@@ -113,7 +113,7 @@ func unmarshal(raw []byte, form encoding, into any) error {
 type endpoint struct {
 	group    string
 	versions []string // that can be read, the best first; nil: v1
-	name     string   // of the resource; empty: that of the kind
+	name     string   // of the resource; empty: the kind's
 	scope    scope
 	labels   string
 	cached   bool

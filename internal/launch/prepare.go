@@ -62,7 +62,7 @@ type Session struct {
 // rank is one pod of a running launch.
 type rank struct {
 	Target
-	dir              string    // working directory; empty: that of the image
+	dir              string    // working directory; empty: the image's
 	debug, debugFile string    // NCCL_DEBUG and NCCL_DEBUG_FILE of the container
 	mode             string    // RAILHEAD_MODE of the container
 	errors           lastLines // the end of its stderr

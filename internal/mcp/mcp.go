@@ -17,7 +17,7 @@ import (
 // Program runs the commands of railhead for the tools.
 type Program struct {
 	Version   string
-	Namespace string // if an input names none; "": that of the kubeconfig
+	Namespace string // if an input names none; "": the kubeconfig has it
 	// Run runs a command line.
 	Run func(ctx context.Context, args ...string) Result
 	// Schema returns the JSON schema of a command's output; nil: its output is text.

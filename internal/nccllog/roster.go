@@ -46,7 +46,7 @@ type rank struct {
 	noted    [event.Kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
 	warnedAt int                // sequence number of the last line of level WARN that is not harmless
 	last     [event.Kinds]int32 // index of its last event of a kind, from 1
-	shared   bool               // other ranks have the same label: that of a pod, for one
+	shared   bool               // other ranks have the same label, such as the name of a pod
 	closing  bool               // the program gives up a communicator: its sockets fail then
 	pathless bool               // the next step of an error is of an interface without a path in sysfs
 }

@@ -14,7 +14,7 @@ type gidChoice struct {
 	gid     *host.GID
 	netdev  string
 	reason  string
-	checked bool // the address was looked up among those of this namespace
+	checked bool // the address was looked up in this namespace
 }
 
 // chooseGID takes the best usable slot: RoCE v2 before v1, IPv4 before IPv6, then the lowest index. NCCL's own default

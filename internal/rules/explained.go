@@ -18,7 +18,7 @@ const (
 	noRail     effect = 1 << iota // the pod has no rail to measure
 	noData                        // a link carries no data
 	slow                          // a link does not reach its ceiling
-	lowCeiling                    // a link reaches its ceiling, which is lower than that of other links
+	lowCeiling                    // a link reaches its ceiling, which is lower than the ceilings of other links
 )
 
 // explanations lists the checks whose findings explain a measurement, the nearest cause first.

@@ -39,7 +39,7 @@ type Motion struct {
 
 	ends        []End
 	ports       map[string]Port
-	nodeNetwork bool // it has an interface of the node, whose traffic may be that of other pods
+	nodeNetwork bool // it has an interface of the node, which may carry the traffic of other pods
 }
 
 // LinkRate is the traffic of an interface, in bytes per second.

@@ -37,7 +37,7 @@ func processBefore(text []byte, bracket int) Source {
 		return Source{}
 	}
 	if colon, first, ok := numberBefore(text, at); ok && colon >= 0 && text[colon] == ':' && first > 0 {
-		at, pid = colon, first // the last number was that of the thread
+		at, pid = colon, first // the last number is the thread's
 	}
 	from := at
 	for from > 0 && IsHost(text[from-1]) {

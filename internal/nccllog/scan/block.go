@@ -47,7 +47,7 @@ type block struct {
 	// Results of the search. Lines are counted in this block, from 0.
 	spans     []span
 	ends      int // of lines
-	long      int // lines longer than maxLine of which only parts are passed on
+	long      int // lines longer than maxLine, passed on in parts
 	firstLong int
 	lastLong  int
 }

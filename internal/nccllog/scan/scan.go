@@ -178,7 +178,7 @@ type progress struct {
 	until int  // lines up to this number may continue one that was passed on
 	given bool // a line was passed on
 	clean []byte
-	long  int // lines of which only parts are passed on
+	long  int // lines that are passed on in parts
 	first int // number of the first of them
 }
 

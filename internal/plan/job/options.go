@@ -38,7 +38,7 @@ type Options struct {
 	Name, Namespace string
 	Mode            nccl.Mode // rdma
 	Type            string    // multi
-	Kind            string    // that of the job if it exists; job with a command or a script; else statefulset
+	Kind            string    // the kind of the job if it exists; job with a command or a script; else statefulset
 	Nodes           int       // of multi; required
 	GPUs            int       // of each pod: all GPUs of a node; NoGPUs: none
 	GPUResource     string    // the one that most nodes offer
@@ -56,7 +56,7 @@ type Options struct {
 	TemplatePaths   []string // inject: of pod templates in manifests of kinds that railhead does not know
 	Container       string   // inject: the one that trains
 	Wrap            string   // inject: WrapAuto
-	manifest        bool     // inject: the pods are those of a manifest
+	manifest        bool     // inject: a manifest makes the pods
 	access.Rights
 	Resources
 	Storage

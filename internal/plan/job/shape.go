@@ -30,11 +30,11 @@ type podShape struct {
 	start     start
 	script    string // ConfigMap with the script; "": none
 	env       []corev1.EnvVar
-	own       []corev1.EnvVar         // of the user, which replace those of the container
+	own       []corev1.EnvVar         // of the user, which replace the container's
 	pod       corev1.PodSpec          // defaults of the pod
 	security  *corev1.SecurityContext // defaults of the container
 
-	tolerations []map[string]any // besides those of the pod
+	tolerations []map[string]any // besides the pod's
 	annotations map[string]any   // defaults of the pod
 }
 

@@ -27,7 +27,7 @@ const (
 // Options are the flags of `railhead setup metrics`.
 type Options struct {
 	Image string // contains /railhead-pod; required
-	Nodes string // label of the nodes: KEY=VALUE; default: those of nodes with RDMA NICs or GPUs
+	Nodes string // label of the nodes: KEY=VALUE; default: nodes with RDMA NICs or GPUs
 }
 
 // Kinds returns the lists that the plans read.

@@ -27,7 +27,7 @@ type Options struct {
 	SCC          string             // plan.SCCName
 	NetworksFrom string             // copy the rails of this namespace
 	Networks     []string           // only these, by the name of the attachment or of its resource
-	IPAM         string             // JSON; empty: that of another network of the resource
+	IPAM         string             // JSON; empty: another network of the resource has it
 	Programs     []delivery.Program // railhead-pod by architecture; nil: jobs deliver it
 	RailSubnets  []netip.Prefix     // one for each rail, or one that is cut into as many
 	Users        []string           // groups, and user:NAME, that run jobs

@@ -16,7 +16,7 @@ type Options struct {
 	AllowIPCLock bool     // let pods add IPC_LOCK and be root: for nodes whose locked-memory limit cannot be set
 	Sriov        bool     // create a policy for each RDMA NIC without one
 	VFs          int      // virtual functions per NIC; 0: as in an earlier run, otherwise one per GPU of a node
-	MTU          int      // of the virtual functions; 0: as in an earlier run, otherwise that of their NIC
+	MTU          int      // of the virtual functions; 0: as in an earlier run, otherwise their NIC's
 	PFs          []string // NICs by interface name; none: those that are discovered
 	VerifyFirst  bool     // update one node of each pool and check it before the others
 	SkipVerify   bool     // continue a rollout that an earlier run paused for the check

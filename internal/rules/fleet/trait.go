@@ -95,7 +95,7 @@ var traits = []trait{
 			"in the network attachment.",
 			"kubectl get sriovnetworknodepolicies -A -o custom-columns=NAME:.metadata.name,MTU:.spec.mtu"),
 		of: ofRails(func(r rail.Rail) string {
-			if mtu, known := r.MTU.Get(); known && r.LinkLayer == host.Ethernet { // that of IPoIB is not RDMA's
+			if mtu, known := r.MTU.Get(); known && r.LinkLayer == host.Ethernet { // IPoIB's MTU is not RDMA's
 				return fmt.Sprint(mtu)
 			}
 			return ""

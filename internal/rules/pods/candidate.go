@@ -15,7 +15,7 @@ import (
 // candidate is a node that offers as much of some resources as the pod requests.
 type candidate struct {
 	node  cluster.Node
-	lacks []string // resources that the pod requests and of which too little is free
+	lacks []string // resources that the pod requests and that are not free
 	bars  string   // not Ready, cordoned or a taint; "" if nothing that is known keeps the pod off
 }
 
