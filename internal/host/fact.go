@@ -1,8 +1,11 @@
 package host
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"unicode/utf8"
 )
 
 // Knowledge says how much is known about a fact.
@@ -96,16 +99,42 @@ func unmarshalFact(data []byte, state *Knowledge, value any, why *string) error 
 	if string(data) == "null" {
 		return nil
 	}
-	var u unreadable
-	if data[0] == '{' && json.Unmarshal(data, &u) == nil && u.Reason != nil {
-		*state, *why = Unreadable, *u.Reason
-		return nil
+	if data[0] == '{' && bytes.Contains(data, unreadableKey) { // most objects do not have it, and are read once
+		var u unreadable
+		if json.Unmarshal(data, &u) == nil && u.Reason != nil {
+			*state, *why = Unreadable, *u.Reason
+			return nil
+		}
 	}
-	if err := json.Unmarshal(data, value); err != nil {
+	if err := unmarshalValue(data, value); err != nil {
 		return err
 	}
 	*state = Known
 	return nil
+}
+
+var unreadableKey = []byte(`"unreadable"`)
+
+// unmarshalValue reads plain values by itself: a snapshot has thousands, and json.Unmarshal scans each twice.
+func unmarshalValue(data []byte, value any) error {
+	switch v := value.(type) {
+	case *string:
+		if end := len(data) - 1; data[0] == '"' && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) {
+			*v = string(data[1:end])
+			return nil
+		}
+	case *bool:
+		if text := string(data); text == "true" || text == "false" {
+			*v = text == "true"
+			return nil
+		}
+	case *int:
+		if n, err := strconv.Atoi(string(data)); err == nil {
+			*v = n
+			return nil
+		}
+	}
+	return json.Unmarshal(data, value)
 }
 
 // Convert parses a known text. A text that does not parse is unreadable.
