@@ -44,7 +44,7 @@ func causesPage() string {
 			escape(strings.ToUpper(e.Title[:1])+e.Title[1:]), escape(e.Fix), escape(e.Experiment))
 		link := func(id check.ID) string { return fmt.Sprintf("[%s](checks/%[1]s.md)", id) }
 		if text := e.OnMachines(link); text != "" {
-			fmt.Fprintf(&page, "\n**With `--with`:** %s\n", text)
+			fmt.Fprintf(&page, "\n**On a machine:** %s\n", text)
 		}
 	}
 	return page.String()

@@ -40,7 +40,7 @@ func Page(id string) string {
 			page := fmt.Sprintf("# %s\n\nA cause that `railhead explain` finds in logs: %s.\n\n## Fix\n\n%s\n\n## "+
 				"To be sure\n\n%s\n", id, e.Title, e.Fix, e.Experiment)
 			if text := e.OnMachines(func(id check.ID) string { return string(id) }); text != "" {
-				page += "\n## On a machine\n\nWith `--with`, " + text + "\n"
+				page += "\n## On a machine\n\n" + text + "\n"
 			}
 			return page
 		}
@@ -59,7 +59,7 @@ func (e Entry) OnMachines(link func(check.ID) string) string {
 	}
 	text := ""
 	if p := e.proof.Proof; len(p.ShownBy) > 0 {
-		text = "these checks of `railhead doctor` show it: " + all(p.ShownBy) + "."
+		text = "These checks of `railhead doctor` show it, and `--with` asks them: " + all(p.ShownBy) + "."
 		if len(p.ExcludedBy) > 0 {
 			text += " Where " + all(p.ExcludedBy) + " passed, the cause is another one."
 		}
