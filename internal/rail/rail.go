@@ -79,7 +79,7 @@ func (r Rejected) ref() check.Ref {
 type Resolution struct {
 	Scope     Scope           `json:"scope"`
 	Rails     []Rail          `json:"rails"`
-	Rejected  []Rejected      `json:"turnedAway,omitempty"`
+	Rejected  []Rejected      `json:"rejected,omitempty"`
 	Conflicts []check.Finding `json:"conflicts,omitempty"`
 }
 
