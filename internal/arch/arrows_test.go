@@ -78,7 +78,8 @@ var law = []line{
 		"a kind of workload is a row of facts: it knows no plan and no judge"},
 	{[]string{"internal/wire/metrics"},
 		"metrics count what the wire shows: they judge nothing"},
-	{[]string{"internal/nccl", "internal/nccllog", "internal/story", "internal/bench", "internal/cluster", "internal/wire"},
+	{[]string{"internal/nccl", "internal/nccllog", "internal/story", "internal/bench", "internal/cluster",
+		"internal/wire"},
 		"each is one subject as plain values: rules and plan are where subjects meet"},
 	{[]string{"internal/nccllog/event", "internal/nccllog/scan"},
 		"what a line means and reading a log fast are two jobs: the one gives the other its words"},
@@ -98,7 +99,8 @@ var law = []line{
 // outside are developers' programs, what tests share and this package: they may import anything and only tests import
 // them.
 var outside = []string{
-	"tools/*", "internal/arch", "internal/plan/plantest", "internal/rules/rulestest", "internal/host/hosttest", "internal/launch/launchtest",
+	"tools/*", "internal/arch", "internal/plan/plantest", "internal/rules/rulestest", "internal/host/hosttest",
+	"internal/launch/launchtest",
 	"internal/schematest", "internal/corpustest",
 }
 

@@ -46,7 +46,7 @@ var tooLarge = map[string]int{
 // typeName is a type of this module.
 type typeName struct{ pkg, name string }
 
-// typeInfo is what the source of a type declares.
+// typeInfo has the methods and the embedded types of a type.
 type typeInfo struct {
 	methods  []string
 	embedded []typeName

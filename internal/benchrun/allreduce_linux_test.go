@@ -43,7 +43,8 @@ func TestBenchAllReduce(t *testing.T) {
 	if code != 0 || len(r.AllReduces) != 2 || r.AllReduces[0].Failed != "" || r.AllReduces[0].PortBytes != -1 {
 		t.Errorf("exit code %d, %+v", code, r.AllReduces)
 	}
-	launchtest.Has(t, text, "All-reduce, RDMA, Ring: 2 ranks on 2 nodes, torch", "1 GiB   187.7 GB/s   174.8 GiB/s      187.7 GB/s   95.7 %", "Network: RDMA: 2 channels over NET/IB",
+	launchtest.Has(t, text, "All-reduce, RDMA, Ring: 2 ranks on 2 nodes, torch",
+		"1 GiB   187.7 GB/s   174.8 GiB/s      187.7 GB/s   95.7 %", "Network: RDMA: 2 channels over NET/IB",
 		" NCCL INFO Channel 00/0 : ", "[0] [send] via NET/IB/0")
 	if left := b.local.Left(); len(left) > 0 {
 		t.Errorf("left in the pods: %v", left)
@@ -58,7 +59,8 @@ func TestBenchPlantedTCP(t *testing.T) {
 	if code != 1 || r.Findings[0].Check != "bench-transport" {
 		t.Errorf("exit code %d, %v", code, r.Findings)
 	}
-	launchtest.Has(t, text, "NCCL all-reduce, ring            FAILED", "the run was set to RDMA, but used TCP: 2 channels over NET/Socket")
+	launchtest.Has(t, text, "NCCL all-reduce, ring            FAILED",
+		"the run was set to RDMA, but used TCP: 2 channels over NET/Socket")
 }
 
 // standInMpirun asks for its daemon as Open MPI 4 does, by the agent that it is told, and replays nccl-tests when the daemon has come.
@@ -129,7 +131,8 @@ func TestBenchOpenMPI(t *testing.T) {
 	if code != 0 || r.AllReduces[0].Tool != "all_reduce_perf" || r.AllReduces[0].Failed != "" {
 		t.Errorf("exit code %d, %+v", code, r.AllReduces)
 	}
-	launchtest.Has(t, text, "8 ranks on 2 nodes", "1 GiB   100.0 GB/s   93.1 GiB/s       187.5 GB/s", "Network: RDMA: 8 channels over NET/IB")
+	launchtest.Has(t, text, "8 ranks on 2 nodes", "1 GiB   100.0 GB/s   93.1 GiB/s       187.5 GB/s",
+		"Network: RDMA: 8 channels over NET/IB")
 }
 
 // A daemon that does not start ends the run, with its reason.
@@ -153,5 +156,6 @@ func TestBenchCompare(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	launchtest.Has(t, text, "The all-reduce over RDMA is 84.9 times as fast as over TCP: busbw 187.7 GB/s instead of 2.21 GB/s with 1 GiB (TCP: 2 channels over NET/Socket on all 2 ranks)")
+	launchtest.Has(t, text,
+		"The all-reduce over RDMA is 84.9 times as fast as over TCP: busbw 187.7 GB/s instead of 2.21 GB/s with 1 GiB (TCP: 2 channels over NET/Socket on all 2 ranks)")
 }

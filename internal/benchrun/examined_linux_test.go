@@ -39,8 +39,9 @@ func jobState(targets []launch.Target, command ...string) cluster.State {
 func (b *benchTrial) examined(t *testing.T, command ...string) bundle.Bundle {
 	t.Helper()
 	seen := bundle.Bundle{
-		Manifest: bundle.Manifest{Version: "v1.0.0", Taken: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Subject: workload.Subject{Job: "h-kim", Namespace: "train"}},
-		State:    jobState(b.targets, command...),
+		Manifest: bundle.Manifest{Version: "v1.0.0", Taken: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+			Subject: workload.Subject{Job: "h-kim", Namespace: "train"}},
+		State: jobState(b.targets, command...),
 	}
 	for i, x := range b.targets {
 		s := rulestest.Recorded(t, []string{"pod-roce-4vf", "pod-roce-4vf-node-b"}[i%2])
@@ -174,7 +175,8 @@ func TestDoctorMeasuresNotBesideLaunch(t *testing.T) {
 	if err != nil || len(got.Bench.Skipped) == 0 {
 		t.Fatalf("%v, %v", err, got.Bench.Skipped)
 	}
-	launchtest.Has(t, got.Bench.Skipped[0], "a launch is running there, and measuring would slow it down: wait for it, or use --force")
+	launchtest.Has(t, got.Bench.Skipped[0],
+		"a launch is running there, and measuring would slow it down: wait for it, or use --force")
 	stop()
 }
 

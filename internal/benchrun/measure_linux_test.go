@@ -100,7 +100,8 @@ func TestBenchMatrix(t *testing.T) {
 	if d := cmp.Diff(want, fabric); d != "" {
 		t.Error(d)
 	}
-	launchtest.Has(t, text, "Matrix: 24 links between 4 pods", "Cross-rail: 24 of 24 paths between different rails carry data", "[bench-fabric]")
+	launchtest.Has(t, text, "Matrix: 24 links between 4 pods",
+		"Cross-rail: 24 of 24 paths between different rails carry data", "[bench-fabric]")
 	var page bytes.Buffer
 	if err := html.Write(&page, html.FromBench(r, "")); err != nil {
 		t.Fatal(err)
@@ -166,7 +167,8 @@ func TestBenchWithoutTools(t *testing.T) {
 	if code != 3 || check.Worst(r.Findings) != check.Unknown {
 		t.Errorf("exit code %d, findings %v", code, r.Findings)
 	}
-	launchtest.Has(t, text, "skipped", "the image of h-kim-0 has no ib_write_bw (perftest)", "[bench-measured]", "build/bench")
+	launchtest.Has(t, text, "skipped", "the image of h-kim-0 has no ib_write_bw (perftest)", "[bench-measured]",
+		"build/bench")
 }
 
 func TestBenchGbps(t *testing.T) {

@@ -32,8 +32,9 @@ const planted = "hunter2correcthorse"
 func full() Bundle {
 	taken := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	return Bundle{
-		Manifest: Manifest{Version: "v1.0.0", Taken: taken, Subject: workload.Subject{Job: "h-kim", Namespace: "train"}},
-		State:    fullState(taken),
+		Manifest: Manifest{Version: "v1.0.0", Taken: taken, Subject: workload.Subject{Job: "h-kim",
+			Namespace: "train"}},
+		State: fullState(taken),
 		Machines: []rules.Machine{
 			{Ref: check.PodRef("train", "h-kim-0"), Node: "gpu-0", Group: "job/h-kim", Snapshot: fullSnapshot(taken)},
 			{Ref: check.PodRef("train", "h-kim-1"), Node: "gpu-1", Unreached: "run railhead-pod: token=" + planted},

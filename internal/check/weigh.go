@@ -2,7 +2,7 @@ package check
 
 import "slices"
 
-// Weight is what the checks of machines say of a suspected cause.
+// Weight says whether the checks of machines show or exclude a suspected cause.
 type Weight int
 
 // Weights. Silent: no check decides.

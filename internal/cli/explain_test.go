@@ -147,7 +147,8 @@ func TestExplain(t *testing.T) {
 
 // TestExplainMachine: the state of the machine decides between causes that look the same in the log.
 func TestExplainMachine(t *testing.T) {
-	machine := logFile(t, "pod.json", `{"schemaVersion": 1, "limits": {"memlockSoft": 65536, "memlockHard": 65536, "capEff": "0"}}`)
+	machine := logFile(t, "pod.json",
+		`{"schemaVersion": 1, "limits": {"memlockSoft": 65536, "memlockHard": 65536, "capEff": "0"}}`)
 	got := runWith(strings.NewReader(noMemory), false, "explain", "--with", machine, "-o", "json")
 	var told story.Story
 	if err := json.Unmarshal([]byte(got.out), &told); err != nil {

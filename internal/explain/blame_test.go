@@ -38,7 +38,8 @@ func TestBlame(t *testing.T) {
 		cause story.CauseID
 		says  string
 	}{
-		"an exception of the peer":     {[]string{own, closed}, story.PeerDied, "rank 1 on gpu-b ended with ValueError"},
+		"an exception of the peer": {[]string{own, closed}, story.PeerDied,
+			"rank 1 on gpu-b ended with ValueError"},
 		"an exception of its victim":   {[]string{closed, victims}, story.PeerDied, "gpu-b ended first, and its"},
 		"an exception of a third rank": {[]string{closed, other}, story.PeerDied, "gpu-b ended first, and its"},
 		"the peer's registration":      {[]string{closed, register}, story.Memlock, "rank 1 on gpu-b: ibv_reg_mr"},
@@ -69,7 +70,8 @@ func TestNamesTheProcess(t *testing.T) {
 		"failed (exitcode: -11) local_rank: 0 (pid: 77) of binary: /usr/bin/python": "a process crashed",
 	} {
 		run := ofLines("job.log", append(append([]string{}, head...), line)).Last()
-		if len(run.Causes) == 0 || run.Causes[0].ID != story.PeerDied || !strings.Contains(run.Causes[0].Summary, says) {
+		if len(run.Causes) == 0 || run.Causes[0].ID != story.PeerDied || !strings.Contains(run.Causes[0].Summary,
+			says) {
 			t.Errorf("%s: want %q, got %s", line, says, run.Summary)
 		}
 	}

@@ -40,7 +40,8 @@ func TestEndings(t *testing.T) {
 		{"mpirun detected that one or more processes exited with non-zero status, thus causing\nthe job to be " +
 			"terminated. The first process to do so was:\n\n  Process name: [[1234,1],0]\n  Exit code:    1",
 			story.OutcomeFail, story.UnknownCause},
-		{"Primary job  terminated normally, but 1 process returned\na non-zero exit code.", story.OutcomeFail, story.UnknownCause},
+		{"Primary job  terminated normally, but 1 process returned\na non-zero exit code.", story.OutcomeFail,
+			story.UnknownCause},
 		{"ORTE has lost communication with a remote daemon.", story.OutcomeFail, story.PeerDied},
 		{"An MPI communication peer process has unexpectedly disconnected.  This\nusually indicates a failure in the " +
 			"peer process", story.OutcomeFail, story.PeerDied},
@@ -55,11 +56,13 @@ func TestEndings(t *testing.T) {
 			story.OutcomeUnknown, story.UnknownCause},
 		{"RuntimeError: connect() timed out. Original timeout was 60000 ms.", story.OutcomeFail, story.PeerUnreachable},
 		{"RuntimeError                              Traceback (most recent call last)\n" +
-			"<ipython-input-14-ad5e40d804c0> in <module>\n----> 4 llm=LLM(model=name)", story.OutcomeFail, story.UnknownCause},
+			"<ipython-input-14-ad5e40d804c0> in <module>\n----> 4 llm=LLM(model=name)", story.OutcomeFail,
+			story.UnknownCause},
 		{"[13850.912648] amdgpu 0000:1c:00.0: {1}uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!",
 			story.OutcomeFail, story.CUDAError},
 		{"/opt/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister", story.OutcomeFail, story.CUDAInstall},
-		{"ray.exceptions.RayTaskError(RuntimeError): ray::train() (pid=1, ip=10.0.0.1)", story.OutcomeFail, story.UnknownCause},
+		{"ray.exceptions.RayTaskError(RuntimeError): ray::train() (pid=1, ip=10.0.0.1)", story.OutcomeFail,
+			story.UnknownCause},
 		{"Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code " +
 			"2. End of file.", story.OutcomeFail, story.UnknownCause},
 		{"command terminated with exit code 137", story.OutcomeFail, story.PeerDied},
@@ -72,7 +75,8 @@ func TestEndings(t *testing.T) {
 			story.OutcomeFail, story.UnknownCause},
 		{"ERROR: Job 4 failed with return code list: [137, 1, 137]", story.OutcomeFail, story.UnknownCause},
 		{"2026-03-02 10:00:00 Failed - Training job failed", story.OutcomeFail, story.UnknownCause},
-		{"2026-03-02 10:00:00,1 sagemaker-training-toolkit ERROR    ExecuteUserScriptError:", story.OutcomeFail, story.UnknownCause},
+		{"2026-03-02 10:00:00,1 sagemaker-training-toolkit ERROR    ExecuteUserScriptError:", story.OutcomeFail,
+			story.UnknownCause},
 		{"CRITICAL 03-02 10:00:00 [core_client.py:361] Got fatal signal from worker processes, shutting down. See " +
 			"stack trace above for root cause issue.", story.OutcomeFail, story.UnknownCause},
 		{"[-]E0302 10:00:00.1 41 actor_mesh.rs:258] unhandled event reached unhandled_fault_hook: MeshFailure(rank=0)",
@@ -85,14 +89,17 @@ func TestEndings(t *testing.T) {
 			story.OutcomeFail, story.UnknownCause},
 		{"stderr: nvidia-container-cli: initialization error: driver error: failed to process request: unknown.",
 			story.OutcomeFail, story.CUDAInstall},
-		{"gcs_worker_manager.cc:55: exit_detail = Task was killed due to the node running low on memory.", story.OutcomeFail,
+		{"gcs_worker_manager.cc:55: exit_detail = Task was killed due to the node running low on memory.",
+			story.OutcomeFail,
 			story.PeerDied},
 		{"train.py: error: argument --fp16: expected one argument", story.OutcomeFail, story.UnknownCause},
 		{"train.py: error: the following arguments are required: --data", story.OutcomeFail, story.UnknownCause},
-		{"2026-03-02 10:00:00.6: F external/xla/x.cc:460] ptxas returned an error", story.OutcomeFail, story.UnknownCause},
+		{"2026-03-02 10:00:00.6: F external/xla/x.cc:460] ptxas returned an error", story.OutcomeFail,
+			story.UnknownCause},
 		{"W0302 10:00:00.3 41 init.cc:217] *** Aborted at 1590748026 (unix time) try \"date -d @1590748026\" ***",
 			story.OutcomeFail, story.UnknownCause},
-		{"Program received signal SIGSEGV: Segmentation fault - invalid memory reference.", story.OutcomeFail, story.PeerDied},
+		{"Program received signal SIGSEGV: Segmentation fault - invalid memory reference.", story.OutcomeFail,
+			story.PeerDied},
 		{"srun: error: gpu-a: task 3: Floating point exception (core dumped)", story.OutcomeFail, story.PeerDied},
 		{"etcd.EtcdKeyNotFound: Key not found : /torch/elastic/store", story.OutcomeFail, story.UnknownCause},
 		{"requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='a', port=443): Read timed out.", story.OutcomeFail,
@@ -102,7 +109,8 @@ func TestEndings(t *testing.T) {
 		{"E0302 10:00:00.1 41 rdma_endpoint.cpp:1] Failed to modify QP to RTR, check mtu, gid: Verbindung abgelaufen [110]",
 			story.OutcomeFail, story.RouteOrARP},
 		{"[gpu-a:1724353] PML ucx cannot be selected", story.OutcomeFail, story.UnknownCause},
-		{"[gpu-a:41] *** Process received signal ***\n[gpu-a:41] Signal: Aborted (6)", story.OutcomeFail, story.UnknownCause},
+		{"[gpu-a:41] *** Process received signal ***\n[gpu-a:41] Signal: Aborted (6)", story.OutcomeFail,
+			story.UnknownCause},
 		{"[gpu-a:41:0:41] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)",
 			story.OutcomeFail, story.PeerDied},
 		{"    raise RendezvousClosedError()\ntorch.distributed.elastic.rendezvous.api.RendezvousClosedError",
@@ -112,7 +120,8 @@ func TestEndings(t *testing.T) {
 			"this communicator will now abort,", story.OutcomeFail, story.UnknownCause},
 		{"[gpu-a:41] pml_ucx.c:424  Error: ucp_ep_create(proc=3) failed: Destination is unreachable", story.OutcomeFail,
 			story.PeerUnreachable},
-		{"There are not enough slots available in the system to satisfy the 16 slots", story.OutcomeFail, story.UnknownCause},
+		{"There are not enough slots available in the system to satisfy the 16 slots", story.OutcomeFail,
+			story.UnknownCause},
 		{"ORTE was unable to reliably start one or more daemons.", story.OutcomeFail, story.UnknownCause},
 		{"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 41 RUNNING AT gpu-a\n=   EXIT CODE: 9",
 			story.OutcomeFail, story.UnknownCause},
@@ -120,10 +129,12 @@ func TestEndings(t *testing.T) {
 		{"git@gpu-a: Permission denied (publickey,password).", story.OutcomeFail, story.UnknownCause},
 		// torchrun kills the others after the first has failed, and reports the first one last
 		{"Failures:\n[1]:\n  exitcode  : -9 (pid: 41)\n  traceback : Signal 9 (SIGKILL) received by PID 41\n" +
-			"Root Cause (first observed failure):\n[0]:\n  exitcode  : 1 (pid: 42)", story.OutcomeFail, story.UnknownCause},
+			"Root Cause (first observed failure):\n[0]:\n  exitcode  : 1 (pid: 42)", story.OutcomeFail,
+			story.UnknownCause},
 		{"Failures:\n[1]:\n  exitcode  : 1 (pid: 41)\nRoot Cause (first observed failure):\n[0]:\n" +
 			"  exitcode  : -9 (pid: 42)", story.OutcomeFail, story.PeerDied},
-		{"subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.", story.OutcomeFail, story.PeerDied},
+		{"subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.", story.OutcomeFail,
+			story.PeerDied},
 		{"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)", story.OutcomeFail, story.PeerDied},
 		{"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Hangup (signal 1)", story.OutcomeFail, story.UnknownCause},
 		{"[mpiexec@gpu-a] HYDT_bscu_wait_for_completion (bscu_wait.c:76): one of the processes terminated badly; aborting",
@@ -131,10 +142,12 @@ func TestEndings(t *testing.T) {
 
 		{"mpirun: killing job...", story.OutcomeFail, story.UnknownCause},
 		{"TERM_OWNER: job killed by owner.", story.OutcomeFail, story.UnknownCause},
-		{"docker: Error response from daemon: could not select device driver", story.OutcomeUnknown, story.UnknownCause},
+		{"docker: Error response from daemon: could not select device driver", story.OutcomeUnknown,
+			story.UnknownCause},
 		{"ORTE does not know how to route a message to the specified daemon", story.OutcomeFail, story.UnknownCause},
 		{"ssh: connect to host gpu-b port 22: Connection refused", story.OutcomeUnknown, story.UnknownCause},
-		{"ssh: Could not resolve hostname train-worker-0.train: Name or service not known", story.OutcomeUnknown, story.UnknownCause},
+		{"ssh: Could not resolve hostname train-worker-0.train: Name or service not known", story.OutcomeUnknown,
+			story.UnknownCause},
 		{"ssh not successful for host train-worker-0:", story.OutcomeFail, story.UnknownCause},
 		{"Stalled ops:HorovodAllreduce_loss_0 [missing ranks: 1]", story.OutcomeUnknown, story.HangTimeout},
 		{"slurmstepd: error: couldn't chdir to `/root/x': No such file or directory: going to /data instead",
@@ -247,7 +260,8 @@ func TestEndings(t *testing.T) {
 		{"double free or corruption (!prev)", story.OutcomeFail, story.UnknownCause},
 		{"python: proxy.cc:41: int run(): Assertion `op != NULL' failed.", story.OutcomeFail, story.UnknownCause},
 		{"F0918 10:00:00.1 41 pjrt_client.cc:12] Check failed: status.ok()", story.OutcomeFail, story.UnknownCause},
-		{"python: error while loading shared libraries: libmpi.so.40: cannot open shared object file", story.OutcomeFail,
+		{"python: error while loading shared libraries: libmpi.so.40: cannot open shared object file",
+			story.OutcomeFail,
 			story.UnknownCause},
 		{"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc",
 			story.OutcomeFail, story.UnknownCause},
@@ -256,11 +270,13 @@ func TestEndings(t *testing.T) {
 
 		{"Error executing job with overrides: ['trainer.nodes=4']", story.OutcomeFail, story.UnknownCause},
 		{"[  FAILED  ] AllReduce.OutOfPlace (1511 ms)", story.OutcomeFail, story.UnknownCause},
-		{"paddle.fluid.core_avx.EnforceNotMet:\n\n0   NCCLCommContext::CreateNCCLComm", story.OutcomeFail, story.UnknownCause},
+		{"paddle.fluid.core_avx.EnforceNotMet:\n\n0   NCCLCommContext::CreateNCCLComm", story.OutcomeFail,
+			story.UnknownCause},
 		{"LAUNCH ERROR 2023-08-17 16:45:31,525 Container failed !!!", story.OutcomeFail, story.UnknownCause},
 		{"  what():  [08:43:06] src/./rdma_van.h:747: Check failed: 0 OnEvent: unknown event 1 " +
 			"(RDMA_CM_EVENT_ADDR_ERROR)", story.OutcomeFail, story.UnknownCause},
-		{"2022-06-09 11:12:24,727 - distributed.worker - WARNING - Compute Failed", story.OutcomeUnknown, story.UnknownCause},
+		{"2022-06-09 11:12:24,727 - distributed.worker - WARNING - Compute Failed", story.OutcomeUnknown,
+			story.UnknownCause},
 		{"Abort(15) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Win_create: Other MPI error, error stack:",
 			story.OutcomeFail, story.UnknownCause},
 		{"libfabric:71:160::efa:mr:efa_mr_reg():267<warn> Unable to register MR: Invalid argument\nAbort(15) on node " +
@@ -280,35 +296,41 @@ func TestEndings(t *testing.T) {
 		// collectives outside of NCCL
 		{"[E ProcessGroupGloo.cpp:136] Rank 1 successfully reached monitoredBarrier, but received errors while " +
 			"waiting for send/recv from rank 0.", story.OutcomeFail, story.HangTimeout},
-		{"RuntimeError: [Rank 0]: Ranks 4, 5 failed to pass monitoredBarrier in 2000000 ms", story.OutcomeFail, story.HangTimeout},
+		{"RuntimeError: [Rank 0]: Ranks 4, 5 failed to pass monitoredBarrier in 2000000 ms", story.OutcomeFail,
+			story.HangTimeout},
 		{"[1,0]<stderr>:[2019-04-13 13:56:31.8: W horovod/common/operations.cc:588] One or more tensors were " +
 			"submitted to be reduced by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.\n" +
 			"[1,0]<stderr>:Stalled ops:bias_0 [missing ranks: 1]", story.OutcomeUnknown, story.HangTimeout},
 
 		// Python
-		{"Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'x'", story.OutcomeFail, story.UnknownCause},
+		{"Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'x'", story.OutcomeFail,
+			story.UnknownCause},
 		{"    assert loss > 0\nAssertionError", story.OutcomeFail, story.UnknownCause},
 		{"    out = torch.cat(parts)\nMemoryError", story.OutcomeFail, story.UnknownCause},
 		{"OSError: [Errno 24] Too many open files", story.OutcomeFail, story.TooManyFiles},
 
 		// GPUs
 		{"Failed to initialize NVML: Driver/library version mismatch", story.OutcomeFail, story.CUDAInstall},
-		{"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", story.OutcomeFail, story.CUDAInstall},
+		{"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", story.OutcomeFail,
+			story.CUDAInstall},
 		{"ImportError: libnvidia-ml.so.1: cannot open shared object file: No such file or directory",
 			story.OutcomeFail, story.CUDAInstall},
 		{"RuntimeError: No CUDA GPUs are available", story.OutcomeFail, story.CUDAInstall},
 		{"RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at /pytorch/aten/src/THC/x.cpp:265",
 			story.OutcomeFail, story.CUDAError},
-		{"RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/x.cu:58", story.OutcomeFail, story.GPUOOM},
+		{"RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/x.cu:58", story.OutcomeFail,
+			story.GPUOOM},
 
 		// the store of c10d
 		{"RuntimeError: [3] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value " +
-			"store by key '0', but store->get('0') got error: Connection reset by peer", story.OutcomeFail, story.PeerDied},
+			"store by key '0', but store->get('0') got error: Connection reset by peer", story.OutcomeFail,
+			story.PeerDied},
 		{"RuntimeError: [3] is setting up NCCL communicator and retreiving ncclUniqueId from [0] via c10d key-value " +
 			"store by key '1', but store->get('1') got error: Socket Timeout", story.OutcomeFail, story.HangTimeout},
 
 		// NVSHMEM
-		{"/nvshmem/src/modules/transport/ibgda/ibgda.cpp:1889: NULL value cannot allocate mlx5dv_devx_uar", story.OutcomeFail,
+		{"/nvshmem/src/modules/transport/ibgda/ibgda.cpp:1889: NULL value cannot allocate mlx5dv_devx_uar",
+			story.OutcomeFail,
 			story.UnknownCause},
 
 		// NCCL
@@ -333,7 +355,8 @@ func TestEndings(t *testing.T) {
 		{"gpu-a:41:50 [0] init.cc:1 NCCL WARN GIN Error detected", story.OutcomeUnknown, story.UnknownCause},
 		{"gpu-a:41:50 [0] gin.cc:1 NCCL WARN NET/IB/GIN: Got completion from peer 10.0.0.2<3> status=12 opcode=0 " +
 			"len=0 vendor err 129 (Send) hca mlx5_0", story.OutcomeFail, story.RouteOrARP},
-		{"RuntimeError: Assertion error nccl.cu:87 'props.ginType != NCCL_GIN_TYPE_NONE'", story.OutcomeFail, story.UnknownCause},
+		{"RuntimeError: Assertion error nccl.cu:87 'props.ginType != NCCL_GIN_TYPE_NONE'", story.OutcomeFail,
+			story.UnknownCause},
 		{"gpu-a:41:50 [0] nccl_ofi_rdma.cc:1 NCCL WARN NET/OFI Unable to insert remote address into address vector " +
 			"for device 1.", story.OutcomeFail, story.PeerUnreachable},
 		{"gpu-a:41:50 [0] create_nccl_ofi_component:459 NCCL WARN NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid " +
@@ -347,14 +370,16 @@ func TestEndings(t *testing.T) {
 			"Timed out task names:", story.OutcomeFail, story.PeerUnreachable},
 		{"RuntimeError: [/gloo/transport/tcp/pair.cc:589] Connection closed by peer [10.0.0.7]:3421", story.OutcomeFail,
 			story.PeerDied},
-		{"RuntimeError: [/gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:3421: Connection refused", story.OutcomeFail,
+		{"RuntimeError: [/gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:3421: Connection refused",
+			story.OutcomeFail,
 			story.BootstrapWrongAddress},
 		{"RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms " +
 			"for recv operation to complete", story.OutcomeFail, story.HangTimeout},
 		{"  what():  [enforce fail at /gloo/transport/tcp/pair.cc:498] optval == 0. 111 vs 0. SO_ERROR: " +
 			"Connection refused", story.OutcomeFail, story.PeerDied},
 		{"torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1970, " +
-			"unhandled system error, NCCL version 2.20.5\nLast error:\nthe moon is full", story.OutcomeFail, story.UnknownCause},
+			"unhandled system error, NCCL version 2.20.5\nLast error:\nthe moon is full", story.OutcomeFail,
+			story.UnknownCause},
 	} {
 		first, _, _ := strings.Cut(c.log, "\n")
 		t.Run(first, func(t *testing.T) {
@@ -493,7 +518,8 @@ func TestMissingRank(t *testing.T) {
 			waits(3, pair, "ALLREDUCE", 7)), "rank 0 on gpu-a waited for ALLREDUCE number 7 of group 3(tp)"},
 	} {
 		run := ofLines("train.log", c.log).Last()
-		if len(run.Causes) == 0 || run.Causes[0].ID != story.HangTimeout || !strings.Contains(run.Causes[0].Summary, c.says) ||
+		if len(run.Causes) == 0 || run.Causes[0].ID != story.HangTimeout || !strings.Contains(run.Causes[0].Summary,
+			c.says) ||
 			name == "other groups" && strings.Contains(run.Causes[0].Summary, "the same") {
 			t.Errorf("%s: %+v", name, run.Causes)
 		}

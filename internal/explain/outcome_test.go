@@ -18,7 +18,8 @@ func TestClaimsNeedProof(t *testing.T) {
 	}{
 		"connections that were tried again until the end": {[]string{at + "NCCL INFO Bootstrap : Using " +
 			"eth0:10.0.0.5<0>", at + "NCCL INFO Using network Socket",
-			at + "NCCL INFO Call to connect returned Connection refused, retrying"}, story.OutcomeUnknown, story.PeerDied},
+			at + "NCCL INFO Call to connect returned Connection refused, retrying"}, story.OutcomeUnknown,
+			story.PeerDied},
 		"a plugin without a provider, with nothing after it": {[]string{"NCCL version 2.17.1+cuda12.1",
 			at + "NCCL WARN NET/OFI Only EFA provider is supported"}, story.OutcomeUnknown, story.OFINoProvider},
 		"a plugin without a provider, and another network": {[]string{
@@ -54,7 +55,8 @@ func TestUnfinishedSetUp(t *testing.T) {
 			rank+" busId 1"+rank+"000 commId 0x7 - Init START")
 	}
 	run := ofLines("train.log", lines).Last()
-	if run.Outcome != story.OutcomeUnknown || len(run.Causes) == 0 || !strings.Contains(run.Causes[0].Summary, "set-up") {
+	if run.Outcome != story.OutcomeUnknown || len(run.Causes) == 0 || !strings.Contains(run.Causes[0].Summary,
+		"set-up") {
 		t.Errorf("%s: %s", run.Outcome, run.Summary)
 	}
 }

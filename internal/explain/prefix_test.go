@@ -112,7 +112,8 @@ func TestUnknownPrefix(t *testing.T) {
 		for _, ending := range []string{"ValueError: batch size must be positive", "Killed", "KeyboardInterrupt",
 			"torch.distributed.DistStoreError: no key", "AssertionError"} {
 			lines := append(slices.Repeat([]string{prefix + "step 7 | loss 0.31 | lr 3e-4"}, 5), prefix+ending)
-			if run := ofLines("train.log", lines).Last(); run.Outcome != story.OutcomeUnknown && run.Outcome != story.OutcomeFail {
+			if run := ofLines("train.log",
+				lines).Last(); run.Outcome != story.OutcomeUnknown && run.Outcome != story.OutcomeFail {
 				t.Errorf("%s%s: %s: %s", prefix, ending, run.Outcome, run.Summary)
 			}
 			lines = append(lines, slices.Repeat(lines[:1], 3)...)

@@ -101,10 +101,11 @@ func TestRestarted(t *testing.T) {
 		lines []string
 		want  story.Outcome
 	}{
-		"restarted, trains":           {slices.Concat(steps, []string{failed, restart}, steps), story.OutcomeOK},
-		"restarted":                   {slices.Concat(steps, []string{failed, restart}), story.OutcomeFail},
-		"restarted, two steps":        {slices.Concat(steps, []string{failed, restart}, steps[:2]), story.OutcomeFail},
-		"restarted, fails again":      {slices.Concat(steps, []string{failed, restart}, steps, []string{failed}), story.OutcomeFail},
+		"restarted, trains":    {slices.Concat(steps, []string{failed, restart}, steps), story.OutcomeOK},
+		"restarted":            {slices.Concat(steps, []string{failed, restart}), story.OutcomeFail},
+		"restarted, two steps": {slices.Concat(steps, []string{failed, restart}, steps[:2]), story.OutcomeFail},
+		"restarted, fails again": {slices.Concat(steps, []string{failed, restart}, steps, []string{failed}),
+			story.OutcomeFail},
 		"fails, trains":               {slices.Concat(steps, []string{failed}, steps), story.OutcomeFail},
 		"requeued, trains":            {slices.Concat(steps, []string{requeued}, steps), story.OutcomeUnknown},
 		"requeued":                    {slices.Concat(steps, []string{requeued}), story.OutcomeFail},

@@ -26,7 +26,8 @@ func TestClosedBeforeUse(t *testing.T) {
 func TestNetworkOfTrail(t *testing.T) {
 	const at = "gpu-a:41:50 [0] "
 	for source, want := range map[string]story.Kind{
-		"transport/net_ib.cc:593": story.IB, "transport/net_ib/connect.cc:593": story.IB, "transport/net_socket.cc:405": story.Socket,
+		"transport/net_ib.cc:593": story.IB, "transport/net_ib/connect.cc:593": story.IB,
+		"transport/net_socket.cc:405": story.Socket,
 	} {
 		run := ofLines("train.log", []string{
 			at + "include/socket.h:421 NCCL WARN Call to recv failed : Connection reset by peer",
@@ -98,7 +99,8 @@ func TestChannelsThatFailed(t *testing.T) {
 		"a log of level NET":        {[]string{channel, closed}, story.RDMA},
 		"an exception of a program": {[]string{begun, channel, "[rank0]: KeyError: 'x'"}, story.RDMA},
 		"a bad completion, too":     {[]string{begun, channel, closed, completed(0, 5, hostB)}, story.RDMA},
-		"a step before":             {[]string{at + "NCCL INFO include/net.h:19 -> 2", begun, channel, complete}, story.RDMA},
+		"a step before": {[]string{at + "NCCL INFO include/net.h:19 -> 2", begun, channel, complete},
+			story.RDMA},
 	} {
 		run := ofLines("train.log", c.lines).Last()
 		if run.Network.Transport != c.want {

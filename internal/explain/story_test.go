@@ -155,7 +155,8 @@ func TestExcludesNetwork(t *testing.T) {
 			t.Errorf("%s: want %t: %s", name, want, got.Summary)
 		}
 	}
-	oom, port := story.Cause{ID: story.GPUOOM, Confidence: story.Certain}, story.Cause{ID: story.PortError, Confidence: story.Possible, Network: true}
+	oom, port := story.Cause{ID: story.GPUOOM, Confidence: story.Certain}, story.Cause{ID: story.PortError,
+		Confidence: story.Possible, Network: true}
 	if run := (story.Run{Causes: []story.Cause{oom, port}}); run.ExcludesNetwork() {
 		t.Error("a port may have failed, too")
 	}

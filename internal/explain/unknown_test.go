@@ -99,7 +99,8 @@ func TestUnknownIsNeverOK(t *testing.T) {
 		for _, text := range badEndings {
 			for _, prefix := range []string{"", "[1,0]<stdout>: "} {
 				lines := slices.Concat(healthyRun(40), strings.Split(prefix+strings.ReplaceAll(text, "\n", "\n"+prefix), "\n"), behind)
-				if got := ofLines("job.log", lines).Runs[0].Outcome; got != story.OutcomeUnknown && got != story.OutcomeFail {
+				if got := ofLines("job.log",
+					lines).Runs[0].Outcome; got != story.OutcomeUnknown && got != story.OutcomeFail {
 					t.Errorf("%s behind %q: %s", name, prefix+text, got)
 				}
 			}
@@ -144,11 +145,13 @@ func TestUnknownOfNCCL(t *testing.T) {
 		want  story.Outcome
 	}{
 		"a trail without a warning": {append(healthyRun(40), trail...), story.OutcomeUnknown},
-		"a trail and other lines":   {append(append(healthyRun(40), trail...), healthyRun(0)[1], healthyRun(0)[1]), story.OutcomeUnknown},
+		"a trail and other lines": {append(append(healthyRun(40), trail...), healthyRun(0)[1], healthyRun(0)[1]),
+			story.OutcomeUnknown},
 		"a trail behind a harmless warning": {slices.Concat(healthyRun(40), []string{
 			warning + "NCCL_LL_THRESHOLD has been removed; use NCCL_PROTO instead"}, trail), story.OutcomeUnknown},
-		"a trail, and the training goes on": {slices.Concat(healthyRun(40), trail, healthyRun(50)[10:]), story.OutcomeOK},
-		"a trail, and the rank connects":    {append(slices.Clone(trail), healthyRun(40)...), story.OutcomeOK},
+		"a trail, and the training goes on": {slices.Concat(healthyRun(40), trail, healthyRun(50)[10:]),
+			story.OutcomeOK},
+		"a trail, and the rank connects": {append(slices.Clone(trail), healthyRun(40)...), story.OutcomeOK},
 		"a warning, and the rank connects": {append([]string{warning + "topology broken, defaulting to socket ring"},
 			healthyRun(40)...), story.OutcomeUnknown},
 		"a failure that is ignored": {append(healthyRun(0), warning+"comm 0x5 failure of peer 3 is being ignored"),
@@ -157,7 +160,8 @@ func TestUnknownOfNCCL(t *testing.T) {
 		"wrong values, half checked": {[]string{table, fmt.Sprintf(row, "17", "N/A")}, story.OutcomeFail},
 		"right values":               {[]string{table, fmt.Sprintf(row, "0", "0")}, story.OutcomeOK},
 		"wrong values":               {[]string{table, fmt.Sprintf(row, "0", "17")}, story.OutcomeFail},
-		"wrong values, no root":      {[]string{table, "  1024  64  float  20.65  0.05  0.04  3  20.1  0.05  0.04  N/A"}, story.OutcomeFail},
+		"wrong values, no root": {[]string{table,
+			"  1024  64  float  20.65  0.05  0.04  3  20.1  0.05  0.04  N/A"}, story.OutcomeFail},
 	} {
 		if got := ofLines("job.log", c.lines).Runs[0]; got.Outcome != c.want {
 			t.Errorf("%s: want %s, got %s: %s", name, c.want, got.Outcome, got.Summary)
@@ -173,7 +177,8 @@ func TestLastOfMany(t *testing.T) {
 	if got := ofLines("job.log", trained).Runs[0].Outcome; got != story.OutcomeOK {
 		t.Errorf("a run that went on: %s", got)
 	}
-	if got := ofLines("job.log", append(trained, complaint+"state is bad")).Runs[0]; got.Outcome != story.OutcomeUnknown ||
+	if got := ofLines("job.log", append(trained,
+		complaint+"state is bad")).Runs[0]; got.Outcome != story.OutcomeUnknown ||
 		!strings.Contains(got.Causes[0].Evidence[0].Text, "state is bad") {
 		t.Errorf("the last error: %s, %+v", got.Outcome, got.Causes)
 	}

@@ -39,12 +39,14 @@ func TestJudgeLoopback(t *testing.T) {
 			podrun.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n", Hung: true},
 			check.Pass, "loopback 92.11 Gb/s of 100",
 		},
-		"much slower than the link": {podrun.Trial{Text: bandwidthNames + " 65536 200 0.11 0.1067 0.01\n"}, check.Pass, "loopback 0.1067 Gb/s of 100"},
+		"much slower than the link": {podrun.Trial{Text: bandwidthNames + " 65536 200 0.11 0.1067 0.01\n"}, check.Pass,
+			"loopback 0.1067 Gb/s of 100"},
 		"0 iterations and exit code 0": {
 			podrun.Trial{Text: bandwidthNames + " 65536      0             0.00            0.00\t\t     0.000000\n"},
 			check.Fail, words + "it ended, but no data was transferred",
 		},
-		"a dead path": {podrun.Trial{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail, words + "it hangs: no data was transferred within 10s"},
+		"a dead path": {podrun.Trial{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail,
+			words + "it hangs: no data was transferred within 10s"},
 		"too little locked memory": {
 			podrun.Trial{Text: " Couldn't allocate MR\n failed to create mr\nFailed to create MR\n Couldn't create IB resources\n", Code: 1},
 			check.Fail, words + "exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR; Couldn't create IB resources",
@@ -54,20 +56,24 @@ func TestJudgeLoopback(t *testing.T) {
 			words + "exit code 1: Port number 1 state is Down; Couldn't set the link layer",
 		},
 		"a completion with an error": {
-			podrun.Trial{Code: 1, Text: " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n" +
-				"Failed to complete run_iter_bw function successfully\n---------\n RDMA_Write BW Test\n---------\n" + bandwidthNames},
+			podrun.Trial{Code: 1,
+				Text: " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n" +
+					"Failed to complete run_iter_bw function successfully\n---------\n RDMA_Write BW Test\n---------\n" + bandwidthNames},
 			check.Fail, words + "exit code 1: Completion with error at client; Failed status 12: wr_id 0 syndrom 0x81; scnt=128, ccnt=0; Failed to complete run_iter_bw function successfully",
 		},
 		"dead without a word": {podrun.Trial{Code: 139}, check.Fail, words + "exit code 139: "},
 		"a library is missing": {
-			podrun.Trial{Text: "ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open\n", Code: 127}, check.Unknown,
+			podrun.Trial{Text: "ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open\n",
+				Code: 127}, check.Unknown,
 			words + "exit code 127: ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open",
 		},
 		"of a foreign format": {podrun.Trial{Code: 126}, check.Unknown, words + "exit code 126: "},
 		"a peer that is not there": {
-			podrun.Trial{Peer: "h-kim-1", Text: "Couldn't connect to h-kim-1:18615\n", Code: 1, Hung: true}, check.Unknown, words + "it did not test this rail within 10s",
+			podrun.Trial{Peer: "h-kim-1", Text: "Couldn't connect to h-kim-1:18615\n", Code: 1, Hung: true},
+			check.Unknown, words + "it did not test this rail within 10s",
 		},
-		"no process to be had": {podrun.Trial{Err: syscall.EAGAIN}, check.Unknown, words + "resource temporarily unavailable"},
+		"no process to be had": {podrun.Trial{Err: syscall.EAGAIN}, check.Unknown,
+			words + "resource temporarily unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newRailTest().judgeLoopback(p, &tc.loop)

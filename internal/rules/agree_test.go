@@ -32,9 +32,11 @@ func TestExplainAgreesWithDoctor(t *testing.T) {
 				switch {
 				case !suspected:
 				case weight == check.Shown && (!kept || after.Confidence != story.Certain || !strings.Contains(after.Summary, f.Summary)):
-					t.Errorf("%s with %s: doctor finds %s, and explain says of %s: %q", name, m.Name, f.Check, e.ID, after.Summary)
+					t.Errorf("%s with %s: doctor finds %s, and explain says of %s: %q", name, m.Name, f.Check, e.ID,
+						after.Summary)
 				case weight != check.Shown && kept && after.Confidence == story.Certain && before.Confidence != story.Certain:
-					t.Errorf("%s with %s: doctor finds nothing that shows %s, of which explain is certain", name, m.Name, e.ID)
+					t.Errorf("%s with %s: doctor finds nothing that shows %s, of which explain is certain", name,
+						m.Name, e.ID)
 				case weight == check.Shown:
 					decided["shown"]++
 				case weight == check.Excluded:

@@ -24,7 +24,7 @@ import (
 	"github.com/railhead/railhead/internal/wire"
 )
 
-// File is what a file holds: an archive of doctor, one machine, or one of the others.
+// File has the content of a file: an archive of doctor, a machine, or one result.
 type File[M any] struct {
 	Bundle   *bundle.Bundle // without its machines
 	Machines []M            // of the archive, or the one of a snapshot or a recording

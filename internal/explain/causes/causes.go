@@ -13,7 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/story"
 )
 
-// input is what causes are found from.
+// input has the facts, the failures and the network of a run, from which the causes follow.
 type input struct {
 	run *facts.Run
 	seq *failures.Sequence

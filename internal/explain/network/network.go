@@ -2,7 +2,6 @@
 package network
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -84,24 +83,18 @@ func networkName(run *facts.Run) string {
 
 // most returns the name with the highest count; Socket only when there is no other.
 func most(counted map[string]int) string {
+	weight := func(name string) int {
+		if name == socketNetwork {
+			return -1
+		}
+		return counted[name]
+	}
 	names := slices.Sorted(maps.Keys(counted))
-	slices.SortStableFunc(names, func(a, b string) int {
-		return cmp.Or(compareBool(a == "Socket", b == "Socket"), cmp.Compare(counted[b], counted[a]))
-	})
+	slices.SortStableFunc(names, func(a, b string) int { return weight(b) - weight(a) })
 	if len(names) == 0 {
 		return ""
 	}
 	return names[0]
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // socketAlone reports whether NET/Socket was set up and no HCA was found. Up to 2.26, NCCL does that only if it uses

@@ -47,7 +47,7 @@ func (e Edit) And(o Edit) Edit {
 // Edited returns the snapshot of a machine in testdata/hosts with a change.
 func Edited(t testing.TB, name string, e Edit) host.Snapshot {
 	t.Helper()
-	text, err := os.ReadFile(testdata(t, "hosts/"+name+".txtar"))
+	text, err := os.ReadFile(Testdata(t, "hosts/"+name+".txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,21 +77,26 @@ func Edited(t testing.TB, name string, e Edit) host.Snapshot {
 	if err := os.WriteFile(edited, []byte(a.Format()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	machine, err := sysfs.Open(edited)
+	return open(t, edited)
+}
+
+// Read returns the snapshot of a machine in testdata/hosts.
+func Read(t testing.TB, name string) host.Snapshot {
+	t.Helper()
+	return open(t, Testdata(t, "hosts/"+name+".txtar"))
+}
+
+func open(t testing.TB, path string) host.Snapshot {
+	t.Helper()
+	machine, err := sysfs.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return machine.Snapshot()
 }
 
-// Read returns the snapshot of a machine in testdata/hosts.
-func Read(t testing.TB, name string) host.Snapshot {
-	t.Helper()
-	return Edited(t, name, Edit{})
-}
-
-// testdata returns the path of a file below testdata, from whatever package the test is in.
-func testdata(t testing.TB, name string) string {
+// Testdata returns the path of a file below testdata, from whatever package the test is in.
+func Testdata(t testing.TB, name string) string {
 	t.Helper()
 	for dir := "."; len(dir) < 20; dir += "/.." {
 		if _, err := os.Stat(dir + "/go.mod"); err == nil {

@@ -44,9 +44,10 @@ func TestJudgeTransport(t *testing.T) {
 		"TCP on purpose":                              {mode: "tcp", ports: unseen, log: tcp},
 		"TCP on purpose, ports idle":                  {mode: "tcp", ports: 4096, log: tcp},
 		"RDMA instead of TCP":                         {"tcp", unseen, rdma, "does not show that it used TCP", ""},
-		"TCP by the log, but the ports sent":          {"tcp", 40 * gib, tcp, "the RDMA ports of every node sent 40 GiB", ""},
-		"TCP without a channel":                       {"tcp", unseen, without(story.TCP), "does not show that it used TCP", ""},
-		"TCP on purpose, no log":                      {"tcp", unseen, story.Run{}, "does not show that it used TCP", ""},
+		"TCP by the log, but the ports sent": {"tcp", 40 * gib, tcp,
+			"the RDMA ports of every node sent 40 GiB", ""},
+		"TCP without a channel":  {"tcp", unseen, without(story.TCP), "does not show that it used TCP", ""},
+		"TCP on purpose, no log": {"tcp", unseen, story.Run{}, "does not show that it used TCP", ""},
 	} {
 		run := bench.AllReduceRun{Mode: c.mode, PortBytes: c.ports, Sizes: []bench.SizedRate{{Bytes: gib, Busbw: 90}}}
 		got := JudgeTransport(run, c.log, "")

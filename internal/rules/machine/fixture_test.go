@@ -12,7 +12,6 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/hosttest"
-	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -64,15 +63,6 @@ const (
 	infiniBand = "pod-infiniband-4vf"
 	bareMetal  = "host-baremetal-8x400"
 )
-
-func read(t *testing.T, machine string) host.Snapshot {
-	t.Helper()
-	m, err := sysfs.Open("../../../testdata/hosts/" + machine + ".txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.Snapshot()
-}
 
 // device returns the first device that the pod was given.
 func device(s *host.Snapshot) *host.Device {
@@ -238,7 +228,8 @@ var fixtures = []fixture{
 	},
 	{
 		id: DisableEffective, status: check.Warn, machine: pod, judge: ofPod,
-		edit: hosttest.Env("NCCL_NET", nil).And(hosttest.Env("NCCL_IB_DISABLE", "1")).And(hosttest.Env("LD_LIBRARY_PATH",
+		edit: hosttest.Env("NCCL_NET", nil).And(hosttest.Env("NCCL_IB_DISABLE",
+			"1")).And(hosttest.Env("LD_LIBRARY_PATH",
 			"/opt/hpcx/nccl_rdma_sharp_plugin/lib")).And(hosttest.Edit{Files: map[string]string{
 			"opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so": "",
 		}}),
@@ -266,7 +257,8 @@ var fixtures = []fixture{
 		id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod,
 		edit: hosttest.Env("UCX_NET_DEVICES", "mlx5_6:1,mlx5_0:1"),
 	},
-	{id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod, edit: hosttest.Env("UCX_TLS", "tcp,self")},
+	{id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod, edit: hosttest.Env("UCX_TLS",
+		"tcp,self")},
 	{
 		id: nccl.GDRLevelKnown, status: check.Warn, machine: pod, judge: ofPod,
 		edit: hosttest.Env("NCCL_NET_GDR_LEVEL", "NODE"),
@@ -303,7 +295,8 @@ var fixtures = []fixture{
 	},
 	{
 		id: RailMTU, status: check.Warn, machine: pod, judge: ofPod,
-		edit: hosttest.Edit{Files: map[string]string{"net/net1/mtu": "1500", "net/net2/mtu": "1500", "net/net3/mtu": "1500", "net/net4/mtu": "1500"}},
+		edit: hosttest.Edit{Files: map[string]string{"net/net1/mtu": "1500", "net/net2/mtu": "1500",
+			"net/net3/mtu": "1500", "net/net4/mtu": "1500"}},
 	},
 	{id: RateExpected, status: check.Fail, machine: pod, judge: fast},
 	{
@@ -326,10 +319,11 @@ var fixtures = []fixture{
 		}
 	}},
 	{id: rail.HardwareRDMA, status: check.Warn, machine: "vm-soft-roce", judge: ofPod, recorded: true},
-	{id: nccl.GPUDirectPossible, status: check.Warn, machine: pod, judge: ofPod, edit: hosttest.Edit{Files: map[string]string{
-		"sys/module/nvidia_peermem/version": hosttest.Gone,
-		"proc/driver/nvidia/version":        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.124.06",
-	}}},
+	{id: nccl.GPUDirectPossible, status: check.Warn, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{
+			"sys/module/nvidia_peermem/version": hosttest.Gone,
+			"proc/driver/nvidia/version":        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.124.06",
+		}}},
 	{
 		id: nccl.GPUDirectDistance, status: check.Warn, machine: pod, judge: ofPod,
 		edit: hosttest.Env("NCCL_NET_GDR_LEVEL", "LOC"),
@@ -430,10 +424,14 @@ var fixtures = []fixture{
 			"etc/crio/crio.conf.d/99-x.conf": "[crio.runtime]\ndefault_ulimits = [\"memlock=65536:65536\"]",
 		}},
 	},
-	{id: LinkStable, status: check.Fail, machine: bareMetal, judge: watched, edit: counter("counters/link_downed", "1")},
-	{id: SymbolErrors, status: check.Warn, machine: bareMetal, judge: watched, edit: counter("counters/symbol_error", "40")},
-	{id: PacketsInTurn, status: check.Warn, machine: bareMetal, judge: watched, edit: counter("hw_counters/out_of_sequence", "7")},
-	{id: Congestion, status: check.Pass, machine: bareMetal, judge: watched, edit: counter("hw_counters/np_cnp_sent", "900")},
+	{id: LinkStable, status: check.Fail, machine: bareMetal, judge: watched, edit: counter("counters/link_downed",
+		"1")},
+	{id: SymbolErrors, status: check.Warn, machine: bareMetal, judge: watched, edit: counter("counters/symbol_error",
+		"40")},
+	{id: PacketsInTurn, status: check.Warn, machine: bareMetal, judge: watched,
+		edit: counter("hw_counters/out_of_sequence", "7")},
+	{id: Congestion, status: check.Pass, machine: bareMetal, judge: watched, edit: counter("hw_counters/np_cnp_sent",
+		"900")},
 }
 
 func of(r check.Report, id check.ID) (check.Finding, bool) {
@@ -453,12 +451,12 @@ func TestChecksFire(t *testing.T) {
 			ib := hosttest.Env("NCCL_NET", "IB")
 			s := hosttest.Edited(t, x.machine, ib)
 			if x.id == SilentFallback {
-				s = read(t, x.machine)
+				s = hosttest.Read(t, x.machine)
 			}
 			quiet := x.judge(s)
 			if x.recorded {
-				quiet = ofPod(read(t, pod))
-				quiet.Findings = append(quiet.Findings, Node(read(t, bareMetal)).Findings...)
+				quiet = ofPod(hosttest.Read(t, pod))
+				quiet.Findings = append(quiet.Findings, Node(hosttest.Read(t, bareMetal)).Findings...)
 			}
 			if x.id == RateExpected {
 				quiet = ofPod(s)

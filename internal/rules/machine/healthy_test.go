@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/hosttest"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -38,19 +39,19 @@ func alarms(r check.Report) []check.ID {
 
 func TestNoFalseAlarmInHealthyPods(t *testing.T) {
 	for name, allowed := range healthy {
-		s := read(t, name)
+		s := hosttest.Read(t, name)
 		if diff := cmp.Diff(allowed, alarms(Pod(s, Options{}))); diff != "" {
 			t.Errorf("%s (-allowed +said):\n%s", name, diff)
 		}
 	}
-	if said := alarms(Pod(read(t, bareMetal), Options{Scope: rail.Host})); said != nil {
+	if said := alarms(Pod(hosttest.Read(t, bareMetal), Options{Scope: rail.Host})); said != nil {
 		t.Errorf("%s as a host: %v", bareMetal, said)
 	}
 }
 
 // TestNoAlarmAboutGPUsOfOthers: a pod without GPUs sees those of the node in /sys and /proc, and needs nothing for them.
 func TestNoAlarmAboutGPUsOfOthers(t *testing.T) {
-	s := read(t, pod)
+	s := hosttest.Read(t, pod)
 	s.GPUDirect.Peermem, s.GPUDirect.OpenModules = nil, host.Know(false)
 	s.Limits.ShmBytes = host.Know[uint64](128 << 20)
 	s.Env["NCCL_NET_GDR_LEVEL"] = "LOC"
@@ -66,11 +67,11 @@ func TestNoFalseAlarmOnHealthyNodes(t *testing.T) {
 	for _, name := range []string{
 		bareMetal, "host-baremetal-one-vf", "lab-healthy", "lab-healthy-peer", "lab-amd-passthrough",
 	} {
-		if said := alarms(Node(read(t, name))); said != nil {
+		if said := alarms(Node(hosttest.Read(t, name))); said != nil {
 			t.Errorf("%s: %v", name, said)
 		}
 	}
-	s := read(t, bareMetal)
+	s := hosttest.Read(t, bareMetal)
 	if said := alarms(watched(s)); said != nil {
 		t.Errorf("watched: %v", said)
 	}
@@ -114,7 +115,7 @@ var faults = map[string]struct{ pod, node check.ID }{
 // TestFaultsAreNamedFirst ignores that a process of the lab's machines can open all verbs nodes.
 func TestFaultsAreNamedFirst(t *testing.T) {
 	for name, want := range faults {
-		s := read(t, name)
+		s := hosttest.Read(t, name)
 		without := func(ids []check.ID) []check.ID {
 			if !strings.HasPrefix(name, "lab-") {
 				return ids
@@ -137,7 +138,7 @@ func TestFaultsAreNamedFirst(t *testing.T) {
 
 // TestPartialFailureHidesNothing: broken rails do not hide the faults of the others.
 func TestPartialFailureHidesNothing(t *testing.T) {
-	said := alarms(Pod(read(t, "pod-half-broken"), Options{}))
+	said := alarms(Pod(hosttest.Read(t, "pod-half-broken"), Options{}))
 	want := []check.ID{
 		rail.UverbsOpenable, rail.PortActive, rail.PortActive, rail.GIDUsable,
 		rail.AllocationReadable, nccl.IOMMUPassthrough, rail.RateUniform,
@@ -150,7 +151,7 @@ func TestPartialFailureHidesNothing(t *testing.T) {
 // TestAllocationHidesNothing: a missing allocated device and a rail without an address do not hide the other rails'
 // faults.
 func TestAllocationHidesNothing(t *testing.T) {
-	s := read(t, "pod-roce-4vf")
+	s := hosttest.Read(t, "pod-roce-4vf")
 	s.Env["PCIDEVICE_OPENSHIFT_IO_GONE"] = "0000:fe:00.1"
 	s.Functions = append(s.Functions, host.Function{Address: host.PCIAddress{Bus: 0xfe, Function: 1}})
 	for i := range s.Links {
@@ -171,7 +172,7 @@ func TestAllocationHidesNothing(t *testing.T) {
 
 // TestLaunchedEnvironment: variables that the launcher set count as the command's environment.
 func TestLaunchedEnvironment(t *testing.T) {
-	s := read(t, "pod-macvlan-shifted")
+	s := hosttest.Read(t, "pod-macvlan-shifted")
 	s.Launched = map[string]string{"NCCL_IB_ADDR_RANGE": "10.30.8.0/23", "NCCL_NET": "IB"}
 	r := Pod(s, Options{})
 	if len(r.Findings) != 0 {
@@ -187,7 +188,7 @@ func TestLaunchedEnvironment(t *testing.T) {
 }
 
 func TestFirmwareOfTwoUnevenBoards(t *testing.T) {
-	s := read(t, bareMetal)
+	s := hosttest.Read(t, bareMetal)
 	for i := range s.Devices {
 		s.Devices[i].BoardID = host.Know([]string{"MT_B", "MT_A"}[i%2])
 		s.Devices[i].Firmware = host.Know([]string{"28.39.1002", "28.40.1000"}[i/2%2])

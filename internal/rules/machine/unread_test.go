@@ -8,6 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/hosttest"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -79,7 +80,7 @@ func TestUnreadFactsDoNotPass(t *testing.T) {
 		"driver": {VerbsLibrary, pod, ofPod, ofDriver("new_driver")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := read(t, tc.machine)
+			s := hosttest.Read(t, tc.machine)
 			tc.change(&s)
 			r := tc.judge(s)
 			if slices.Contains(r.Passed, tc.id) {
@@ -94,12 +95,12 @@ func TestUnreadFactsDoNotPass(t *testing.T) {
 
 // TestUnreadFactsHideNothing: a check that was not read does not hide the findings of those that need it.
 func TestUnreadFactsHideNothing(t *testing.T) {
-	s := read(t, "lab-iommu-translated")
+	s := hosttest.Read(t, "lab-iommu-translated")
 	s.Cmdline, s.IOMMU.Groups = host.Fact[string]{}, host.Fact[int]{}
 	if _, found := of(Node(s), nccl.IOMMUPassthrough); !found {
 		t.Error("without the kernel's command line the IOMMU that translates is not reported")
 	}
-	s = read(t, pod)
+	s = hosttest.Read(t, pod)
 	device(&s).Ports[0].Rate = host.Unread[host.Rate]("permission denied")
 	if f, _ := of(Pod(s, Options{RateGbps: 400}), RateExpected); f.Status != check.Unknown {
 		t.Errorf("a rate that was not read: %+v", f)
@@ -119,7 +120,7 @@ func TestPhysicalFunctionsThatAreUp(t *testing.T) {
 			slices.Reverse(s.Devices[0].Ports)
 		},
 	} {
-		s := read(t, bareMetal)
+		s := hosttest.Read(t, bareMetal)
 		uplink := givesVFs(&s, host.VF{}, host.VF{Index: 1})
 		s.Devices[0].Ports[0].LinkLayer = host.Know(host.Ethernet)
 		change(&s, uplink)
@@ -135,15 +136,15 @@ func TestWatchSeesLostPorts(t *testing.T) {
 		"the port is down":   func(s *host.Snapshot) { s.Devices[0].Ports[0].State = host.Know("DOWN") },
 		"the device is gone": func(s *host.Snapshot) { s.Devices = s.Devices[1:] },
 	} {
-		before, after := read(t, bareMetal), read(t, bareMetal)
+		before, after := hosttest.Read(t, bareMetal), hosttest.Read(t, bareMetal)
 		change(&after)
 		f, _ := of(Watch(before, after), LinkStable)
 		if diff := cmp.Diff(check.Fail, f.Status); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	before := read(t, pod)
-	after := read(t, pod)
+	before := hosttest.Read(t, pod)
+	after := hosttest.Read(t, pod)
 	device(&after).Ports[0].State = host.Know("DOWN")
 	if f, found := of(Watch(before, after), LinkStable); found {
 		t.Errorf("a virtual function that goes down with its pod: %s", f.Summary)
@@ -154,7 +155,7 @@ func TestWatchSeesLostPorts(t *testing.T) {
 // that are not the pod's are not judged.
 func TestCountersOfNetlink(t *testing.T) {
 	reading := func(device string, lost uint64) host.Snapshot {
-		s := read(t, pod)
+		s := hosttest.Read(t, pod)
 		s.Wire = host.Know(host.Wire{Devices: []host.WireDevice{{Name: device, Ports: []host.WirePort{
 			{Number: 1, Counters: host.Know(map[string]uint64{"out_of_sequence": lost})},
 		}}}})

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/host/hosttest"
 )
 
 // Training returns an OpenShift cluster with two GPU nodes of two rails each, on which a job of two pods runs: h-kim-0
 // and h-kim-1.
 func Training(t testing.TB) cluster.State {
 	t.Helper()
-	text, err := os.ReadFile(testdata(t, "clusters/training.json"))
+	text, err := os.ReadFile(hosttest.Testdata(t, "clusters/training.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

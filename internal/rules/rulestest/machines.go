@@ -4,38 +4,20 @@ package rulestest
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/host/sysfs"
+	"github.com/railhead/railhead/internal/host/hosttest"
 	"github.com/railhead/railhead/internal/rules/fleet"
 )
-
-// testdata returns the path of a file below testdata, from whatever package the test is in.
-func testdata(t testing.TB, name string) string {
-	t.Helper()
-	for dir := "."; len(dir) < 20; dir += "/.." {
-		if _, err := os.Stat(dir + "/go.mod"); err == nil {
-			return filepath.Join(dir, "testdata", name)
-		}
-	}
-	t.Fatal("no go.mod above the test")
-	return ""
-}
 
 // Recorded returns the snapshot of a machine in testdata/hosts.
 func Recorded(t testing.TB, name string) host.Snapshot {
 	t.Helper()
-	machine, err := sysfs.Open(testdata(t, "hosts/"+name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return machine.Snapshot()
+	return hosttest.Read(t, name)
 }
 
 // Job returns n healthy pods of one job, h-kim-1 and on: one recording with other addresses for each pod.
