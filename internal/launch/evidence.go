@@ -2,11 +2,13 @@ package launch
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
 // Evidence collects the log lines of all ranks, for the judge of the network.
@@ -22,22 +24,14 @@ type Evidence struct {
 type logStream struct {
 	name  string
 	mu    sync.Mutex
-	sieve nccllog.Sieve
-}
-
-// pick reports whether a line is needed, and its number.
-func (s *logStream) pick(line []byte) (int, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	picked := s.sieve.Pick(line)
-	return s.sieve.Lines, picked
+	lines scan.Stream
 }
 
 // end returns the place of the last line so far, and the last lines.
 func (s *logStream) end() (event.Place, []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return event.Place{File: s.name, Line: s.sieve.Lines}, bytes.Clone(s.sieve.Tail())
+	return event.Place{File: s.name, Line: s.lines.Lines()}, bytes.Clone(s.lines.Tail())
 }
 
 // Stream returns the function that takes the lines of one output. The name is unique.
@@ -50,13 +44,15 @@ func (e *Evidence) Stream(name string) func(line []byte) {
 }
 
 func (e *Evidence) take(s *logStream, line []byte) {
-	number, picked := s.pick(line)
-	if !picked { // most lines: they need no lock that all ranks share
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	needed, ok := nccllog.Next(&s.lines, line)
+	if !ok { // most lines: they need no lock that all ranks share
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.parser.Line(event.Place{File: s.name, Line: number}, line)
+	e.parser.Take(s.name, needed)
 	if e.Proof == "" && bytes.Contains(line, []byte(" via NET/")) {
 		e.Proof = strings.TrimSpace(string(line))
 	}
@@ -65,9 +61,15 @@ func (e *Evidence) take(s *logStream, line []byte) {
 // Log returns the log so far.
 func (e *Evidence) Log() nccllog.Log {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, s := range e.streams {
-		e.parser.End(s.end())
+	streams := slices.Clone(e.streams)
+	e.mu.Unlock()
+	for _, s := range streams {
+		last, tail := s.end()
+		e.mu.Lock()
+		e.parser.End(last, tail)
+		e.mu.Unlock()
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	return e.parser.Log()
 }

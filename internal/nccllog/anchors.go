@@ -1,12 +1,10 @@
 package nccllog
 
 import (
-	"bytes"
 	"io"
 	"sync"
 
 	"github.com/railhead/railhead/internal/nccllog/event"
-	"github.com/railhead/railhead/internal/nccllog/prefix"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 	"github.com/railhead/railhead/internal/wordsearch"
 )
@@ -28,40 +26,15 @@ func (p *Parser) Take(file string, b scan.Batch) {
 	for l := range b.All() {
 		at := event.Place{File: file, Line: l.Number}
 		if l.Way == nil || !knownChannel(p, at, l) {
-			p.Line(at, l.Text)
+			for range 1 + l.More {
+				p.Line(at, l.Text)
+			}
 		}
 	}
 }
 
-// tailOfStream is the size of the tail of a stream. A job may have thousands of them at a time.
-const tailOfStream = 4 << 10
-
-var infoWords = []byte(prefix.Info)
-
-// Sieve picks the lines of one input that the parser needs, as Read does, for a caller that has them one by one. Its
-// zero value has seen no line.
-type Sieve struct {
-	Lines int // seen so far
-	until int // lines up to this one may continue one that was picked
-	tail  scan.Tail
-}
-
-// Tail returns the last lines.
-func (s *Sieve) Tail() []byte { return s.tail }
-
-// Pick counts a line, without its line end, and reports whether the parser needs it.
-func (s *Sieve) Pick(line []byte) bool {
-	s.Lines++
-	s.tail.Add(line, tailOfStream)
-	s.tail.Add([]byte{'\n'}, tailOfStream)
-	if at := anchors().Find(line, 0); at >= 0 {
-		if !bytes.Contains(line, infoWords) {
-			s.until = s.Lines + scan.LinesAfter
-		}
-		return true
-	}
-	return s.Lines <= scan.FirstLines || s.Lines <= s.until
-}
+// Next returns what the parser needs of the next line of a stream.
+func Next(s *scan.Stream, line []byte) (scan.Batch, bool) { return s.Next(line, anchors()) }
 
 // anchors returns the search for anchorWords.
 var anchors = sync.OnceValue(func() *wordsearch.Set {

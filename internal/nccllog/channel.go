@@ -24,7 +24,7 @@ func readChannel(p *Parser, r *rank, l *logLine, text []byte) {
 		return
 	}
 	w := scan.WayOf(text[arrow+1:])
-	carry(p, r, l, &w)
+	carry(p, r, l, &w, 1)
 }
 
 // knownChannel is Line for a channel whose way is known. It returns false if Line must read the line.
@@ -48,8 +48,9 @@ func knownChannel(p *Parser, at event.Place, l scan.Line) bool {
 		}
 		p.turn = turn{append(p.turn.head[:0], head...), r}
 	}
+	p.ranks.seq += l.More
 	p.turn.rank.Last = p.ranks.seq
-	carry(p, p.turn.rank, &logLine{at: at, line: l.Text}, l.Way)
+	carry(p, p.turn.rank, &logLine{at: at, line: l.Text}, l.Way, 1+l.More)
 	return true
 }
 
@@ -67,10 +68,10 @@ func (r *rank) ring(text []byte) {
 	r.ringed = max(r.ringed, ranks)
 }
 
-// carry counts one end of a channel.
-func carry(p *Parser, r *rank, l *logLine, w *scan.Way) {
+// carry counts ends of channels that have the same way.
+func carry(p *Parser, r *rank, l *logLine, w *scan.Way, ways int) {
 	if w.Fabric {
-		r.Channels.Fabric++
+		r.Channels.Fabric += ways
 	}
 	n := netOf(p, r, w.Network)
 	if n == nil {
@@ -90,9 +91,9 @@ func carry(p *Parser, r *rank, l *logLine, w *scan.Way) {
 	if w.Sends {
 		ends, direct = &n.Sends, &n.SendsDirect
 	}
-	*ends++
+	*ends += ways
 	if w.Direct {
-		*direct++
+		*direct += ways
 	}
 	n.Devices |= 1 << min(w.Device, 63)
 }

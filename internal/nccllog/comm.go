@@ -96,8 +96,9 @@ type comm struct {
 
 func commOf(text []byte) comm {
 	c := comm{rank: -1, ranks: -1, nodes: -1}
-	var key []byte
-	for word := range bytes.SplitSeq(text, []byte(" ")) {
+	var key, word []byte
+	for more := true; more; key = word {
+		word, text, more = bytes.Cut(text, []byte{' '})
 		switch string(key) {
 		case "rank":
 			setFirst(&c.rank, word)
@@ -114,7 +115,6 @@ func commOf(text []byte) comm {
 			c.closing = c.closing || find.Begins(word, "START")
 			c.destroyed = c.destroyed || find.Begins(word, "COMPLETE")
 		}
-		key = word
 	}
 	return c
 }

@@ -40,6 +40,9 @@ type Tests struct {
 
 // Rank is one process on one GPU.
 type Rank struct {
+	Last     int // sequence number of its last line
+	Channels Channels
+
 	Host   string // "" if unknown
 	PID    int
 	Device int    // of CUDA; -1 if unknown
@@ -65,8 +68,6 @@ type Rank struct {
 	Sockets   []Address
 	Env       []Variable
 
-	Last        int // sequence number of its last line
-	Channels    Channels
 	GPUDirect   GPUDirect
 	QueuePair   QueuePair
 	Complete    int         // communicators whose initialization succeeded
@@ -109,14 +110,15 @@ type Channels struct {
 
 // NetChannels counts the ends of channels over one network.
 type NetChannels struct {
+	First    event.Quote
+	Direct   event.Quote // the first with GDRDMA
+	Indirect event.Quote // the first without
+
 	Network         string
 	Sends, Receives int
 	SendsDirect     int // with GDRDMA
 	ReceivesDirect  int
 	Devices         uint64 // a bit for each index; the last bit stands for 63 and above
-	First           event.Quote
-	Direct          event.Quote // the first with GDRDMA
-	Indirect        event.Quote // the first without
 }
 
 // GPUDirect is the output of a rank about GPUDirect RDMA.

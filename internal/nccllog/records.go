@@ -41,8 +41,11 @@ func (p *Parser) Line(at event.Place, line []byte) {
 
 // message returns the text of a line in JSON, as loggers, log collectors and Docker write it; "" if it is none.
 func message(line []byte) string {
+	if !find.Begins(line, `{"`) {
+		return ""
+	}
 	var entry struct{ Message, Msg, Log, Line, Text, TextPayload, LogMessage string } // also of Google and Azure
-	if !find.Begins(line, `{"`) || json.Unmarshal(line, &entry) != nil {
+	if json.Unmarshal(line, &entry) != nil {
 		return ""
 	}
 	return strings.TrimSuffix(cmp.Or(entry.Message, entry.Msg, entry.Log, entry.Line, entry.Text, entry.TextPayload,

@@ -1,6 +1,7 @@
 package nccllog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/event"
@@ -34,6 +35,7 @@ type writer struct {
 }
 
 type rank struct {
+	net [1]NetChannels // of most ranks all, next to what is read and written with them
 	Rank
 	index    int
 	first    int                // sequence number of its first line
@@ -171,6 +173,7 @@ func (p *roster) add(r Rank, line int) *rank {
 	}
 	r.Number = -1
 	added := &rank{Rank: r, index: len(p.all), first: p.seq, line: line}
+	added.Channels.Nets = added.net[:0]
 	p.all = append(p.all, added)
 	return added
 }
@@ -183,11 +186,12 @@ func (p *roster) renew(r *rank, l *logLine, known Rank) {
 		return
 	}
 	old := *r
-	old.Last = p.seq - 1
+	old.Last, old.Channels.Nets = p.seq-1, slices.Clone(r.Channels.Nets)
 	p.all[old.index] = &old
 	*r = rank{Rank: known, index: len(p.all), first: p.seq, line: l.at.Line, again: true}
 	r.Host, r.PID, r.Device, r.File, r.Glued, r.Last = old.Host, old.PID, old.Device, l.at.File, old.Glued, p.seq
 	_, r.Number = prefix.LabelOf(l.line)
+	r.Channels.Nets = r.net[:0]
 	p.all = append(p.all, r)
 }
 

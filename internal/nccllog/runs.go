@@ -13,6 +13,13 @@ func (p *Parser) Log() Log {
 	runOf := runsOf(p)
 	begins := beginningsOf(p, runOf)
 	log := Log{Runs: make([]Run, begins.runs)}
+	sizes := make([]int, begins.runs)
+	for _, run := range runOf {
+		sizes[run]++
+	}
+	for i, ranks := range sizes {
+		log.Runs[i].Ranks = make([]Rank, 0, ranks)
+	}
 	index := make([]int, len(p.ranks.all)) // in its run
 	for i, r := range p.ranks.all {
 		run := &log.Runs[runOf[i]]

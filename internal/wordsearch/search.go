@@ -15,6 +15,7 @@ type Set struct {
 	follow [1 << 16]uint8  // by key of a triple: the bits of bytes that may follow it in a word; 0: it is in none
 	index  [1 << 16]uint16 // by key of a triple: of the words that have it
 	lists  [][]word
+	class  [256]uint8 // classOf each byte
 }
 
 type word struct {
@@ -29,8 +30,20 @@ const (
 	anyByte = 0xff // all bits of bytes that may follow
 )
 
-// bitOf returns one of eight bits for a byte. Letters that often follow the same text have different ones.
-func bitOf(c byte) uint8 { return 1 << (c & 7) }
+// classOf returns the class of a byte, which is one of eight bits: what a digit follows, a letter rarely does.
+func classOf(c byte) uint8 {
+	switch {
+	case '0' <= c && c <= '9':
+		return 1
+	case c <= ' ':
+		return 1 << 1
+	case 'A' <= c && c <= 'Z':
+		return 1 << 2
+	case 'a' <= c && c <= 'z':
+		return 1 << (3 + c&3)
+	}
+	return 1 << 7
+}
 
 // mayFollow reports whether a byte may follow a word of four bytes that ends in last. Such a word has only two triples
 // and needs a third one: it is found where a word ends, or where another begins, as in ncclSystemError.
@@ -57,6 +70,9 @@ func keyAt(text []byte, at int) uint16 { return keyOf(text[at], text[at+1], text
 // New prepares the search for words of at least four bytes.
 func New(words []string) *Set {
 	s := &Set{}
+	for c := range s.class {
+		s.class[c] = classOf(byte(c))
+	}
 	common := commonTriples()
 	for _, text := range words {
 		if len(text) < minWord {
@@ -83,7 +99,7 @@ func New(words []string) *Set {
 // after returns the bit of a byte of the text, or all bits behind its end.
 func after(text string, at int) uint8 {
 	if at < len(text) {
-		return bitOf(text[at])
+		return classOf(text[at])
 	}
 	return anyByte
 }
@@ -134,21 +150,42 @@ train_step_timing in s=1.230] step 20, tokens per second 31290, tokens/s/gpu 312
 supported buffers, Timeout(ms)=600000, found no errors, Error: not found, runtime version, host
 name, user provided, available`
 
-// commonTriples counts, by key, the triples of usual text, whatever its digits, and of numbers.
-func commonTriples() *[1 << 16]int {
+// triples counts triples by key and by the class of the byte that follows.
+type triples map[triple]int
+
+type triple struct {
+	key   uint16
+	class uint8
+}
+
+func (t triples) count(text []byte, at, n int) { t[triple{keyAt(text, at), classOf(text[at+3])}] += n }
+
+// followed returns how many triples with a key are followed by a byte of one of the classes.
+func (t triples) followed(key uint16, classes uint8) (n int) {
+	for ; classes != 0; classes &= classes - 1 {
+		n += t[triple{key, classes & -classes}]
+	}
+	return n
+}
+
+// commonTriples counts the triples of usual text, whatever its digits, and of numbers.
+func commonTriples() triples {
 	const digits = "0123456789.: ,-/]"
-	var common [1 << 16]int
+	const n = len(digits)
+	common := triples{}
 	text := []byte(usual)
 	for range 10 {
-		for at := range len(text) - 2 {
-			common[keyAt(text, at)] += 4
+		for at := range len(text) - 3 {
+			common.count(text, at, 4)
 		}
 		nextDigits(text)
 	}
-	for i := range len(digits) * len(digits) * len(digits) {
-		common[keyOf(digits[i%len(digits)], digits[i/len(digits)%len(digits)], digits[i/len(digits)/len(digits)])]++
+	for i := range n * n * n {
+		for _, next := range []byte("0 a") {
+			common.count([]byte{digits[i%n], digits[i/n%n], digits[i/n/n], next}, 0, 1)
+		}
 	}
-	return &common
+	return common
 }
 
 // nextDigits replaces each digit by the one after it, and 9 by 0.
@@ -162,7 +199,7 @@ func nextDigits(text []byte) {
 
 // rarest returns the index in the word of the three triples that usual text has least. A triple that the table has
 // already, for another word, costs nothing more.
-func (s *Set) rarest(text []byte, common *[1 << 16]int) int {
+func (s *Set) rarest(text []byte, common triples) int {
 	best, least := 0, -1
 	for from := 0; from+minWord <= len(text); from++ {
 		if from+stride+2 > len(text) && least >= 0 {
@@ -170,9 +207,8 @@ func (s *Set) rarest(text []byte, common *[1 << 16]int) int {
 		}
 		sum := 0
 		for at := from; at < from+stride && at+3 <= len(text); at++ {
-			if key := keyAt(text, at); s.follow[key] == 0 {
-				sum += common[key]
-			}
+			key, by := keyAt(text, at), after(string(text), at+3)
+			sum += common.followed(key, by&^s.follow[key])
 		}
 		if least < 0 || sum < least {
 			best, least = from, sum
@@ -200,17 +236,21 @@ func (s *Set) Find(text []byte, from int) int {
 	return s.compare(text, from, at, tail[:])
 }
 
-// suspect returns the index of the first group that has a triple of a word, or at which too few bytes are left.
+// suspect returns the index of the first group that has a triple of a word, and after it a byte that may follow there,
+// or at which too few bytes are left.
 func (s *Set) suspect(text []byte, at int) int {
-	follow := &s.follow
+	follow, class := &s.follow, &s.class
 	rest := text[at:]
 	for ; len(rest) >= reach; rest = rest[group:] {
-		a := mixed(binary.LittleEndian.Uint64(rest))
-		b := mixed(binary.LittleEndian.Uint64(rest[2*stride:]))
-		c := mixed(binary.LittleEndian.Uint64(rest[4*stride:]))
-		d := mixed(binary.LittleEndian.Uint64(rest[6*stride:]))
-		if follow[uint16(a)]|follow[uint16(a>>next)]|follow[uint16(b)]|follow[uint16(b>>next)]|
-			follow[uint16(c)]|follow[uint16(c>>next)]|follow[uint16(d)]|follow[uint16(d>>next)] != 0 {
+		a := binary.LittleEndian.Uint64(rest)
+		b := binary.LittleEndian.Uint64(rest[2*stride:])
+		c := binary.LittleEndian.Uint64(rest[4*stride:])
+		d := binary.LittleEndian.Uint64(rest[6*stride:])
+		k, l, m, n := mixed(a), mixed(b), mixed(c), mixed(d)
+		if follow[uint16(k)]&class[uint8(a>>24)]|follow[uint16(k>>next)]&class[uint8(a>>48)]|
+			follow[uint16(l)]&class[uint8(b>>24)]|follow[uint16(l>>next)]&class[uint8(b>>48)]|
+			follow[uint16(m)]&class[uint8(c>>24)]|follow[uint16(m>>next)]&class[uint8(c>>48)]|
+			follow[uint16(n)]&class[uint8(d>>24)]|follow[uint16(n>>next)]&class[uint8(d>>48)] != 0 {
 			break
 		}
 	}
@@ -222,7 +262,7 @@ func (s *Set) compare(text []byte, from, at int, bytes []byte) int {
 	for i := 0; i < group; i += stride {
 		v := binary.LittleEndian.Uint32(bytes[i:])
 		key := uint16(mixed(uint64(v)))
-		if s.follow[key]&bitOf(byte(v>>24)) == 0 {
+		if s.follow[key]&s.class[byte(v>>24)] == 0 {
 			continue
 		}
 		words := s.lists[s.index[key]]

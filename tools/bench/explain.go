@@ -51,6 +51,27 @@ func explain(megabytes int, railhead string, stdout io.Writer) error {
 			return err
 		}
 	}
+	readers := readersOf(railhead, large, small, stdout)
+	for i := range readers {
+		if err := readers[i].verify(); err != nil {
+			return err
+		}
+	}
+	for range explainRounds {
+		for i := range readers { // taking turns, so that all see the same disturbances
+			c, err := p.cost(readers[i].argv...)
+			if err != nil {
+				return fmt.Errorf("%s: %w", readers[i].name, err)
+			}
+			readers[i].runs = append(readers[i].runs, c)
+		}
+	}
+	printReaders(stdout, megabytes, readers)
+	return nil
+}
+
+// readersOf returns the programs to compare, in the order that printReaders needs.
+func readersOf(railhead, large, small string, stdout io.Writer) []reader {
 	readers := []reader{
 		{
 			name:  "railhead explain",
@@ -68,22 +89,16 @@ func explain(megabytes int, railhead string, stdout io.Writer) error {
 			holds: `"outcome": "fail"`,
 		},
 	}
-	for i := range readers {
-		if err := readers[i].verify(); err != nil {
-			return err
-		}
+	if rg, err := exec.LookPath("rg"); err == nil {
+		readers = append(readers, reader{
+			name:  "rg -c 'NCCL WARN|via NET/'",
+			argv:  []string{rg, "-c", "NCCL WARN|via NET/", large},
+			holds: "\n",
+		})
+	} else {
+		fmt.Fprintln(stdout, "\nrg is not installed: ripgrep is not measured")
 	}
-	for range explainRounds {
-		for i := range readers { // taking turns, so that all see the same disturbances
-			c, err := p.cost(readers[i].argv...)
-			if err != nil {
-				return fmt.Errorf("%s: %w", readers[i].name, err)
-			}
-			readers[i].runs = append(readers[i].runs, c)
-		}
-	}
-	printReaders(stdout, megabytes, readers)
-	return nil
+	return readers
 }
 
 func printReaders(stdout io.Writer, megabytes int, readers []reader) {

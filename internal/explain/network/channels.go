@@ -2,6 +2,7 @@ package network
 
 import (
 	"maps"
+	"math/bits"
 	"slices"
 
 	"github.com/railhead/railhead/internal/explain/facts"
@@ -62,41 +63,53 @@ func firstQuote(a, b event.Quote) event.Quote {
 	return b
 }
 
-// device is one that a channel's index stands for. All GPUs of a process share its list of devices.
-type device struct {
-	host   string
-	pid    int
-	socket bool
-	index  int
+// process is a process, all of whose GPUs share one list of devices.
+type process struct {
+	host string
+	pid  int
 }
 
 // usedDevices returns the names of the devices that channels go over, as far as a rank of their process listed them.
 func usedDevices(ranks []nccllog.Rank) []string {
-	named, found := map[device]string{}, map[string]bool{}
-	for _, r := range ranks {
-		for _, h := range slices.Concat(r.HCAs, r.Virtual) {
-			named[device{r.Host, r.PID, false, h.Index}] = h.Name
-		}
-		for i, a := range r.Sockets {
-			named[device{r.Host, r.PID, true, i}] = a.Interface
-		}
-	}
 	const mostIndexes = 63 // the last bit of Devices stands for all higher ones
-	for _, r := range ranks {
-		for _, n := range r.Channels.Nets {
+	byProcess := map[process][]*nccllog.Rank{}
+	for i := range ranks {
+		of := process{ranks[i].Host, ranks[i].PID}
+		byProcess[of] = append(byProcess[of], &ranks[i])
+	}
+	found := map[string]bool{}
+	for i := range ranks {
+		for _, n := range ranks[i].Channels.Nets {
 			socket := n.Network == socketNetwork
 			if !socket && !isVerbs(n.Network) {
 				continue
 			}
-			for i := range mostIndexes {
-				if n.Devices&(1<<i) == 0 {
-					continue
-				}
-				if name := named[device{r.Host, r.PID, socket, i}]; name != "" {
-					found[name] = true
+			for devices := n.Devices &^ (1 << mostIndexes); devices != 0; devices &= devices - 1 {
+				for _, r := range byProcess[process{ranks[i].Host, ranks[i].PID}] {
+					if name := deviceOf(r, socket, bits.TrailingZeros64(devices)); name != "" {
+						found[name] = true
+					}
 				}
 			}
 		}
 	}
 	return slices.SortedFunc(maps.Keys(found), words.Natural)
+}
+
+// deviceOf returns the name of the device that a channel's index stands for, or "" if the rank did not list it.
+func deviceOf(r *nccllog.Rank, socket bool, index int) string {
+	if socket {
+		if index < len(r.Sockets) {
+			return r.Sockets[index].Interface
+		}
+		return ""
+	}
+	for _, devices := range [][]nccllog.HCA{r.Virtual, r.HCAs} {
+		for _, d := range devices {
+			if d.Index == index {
+				return d.Name
+			}
+		}
+	}
+	return ""
 }

@@ -31,6 +31,7 @@ const overlap = 2 * aroundAfter
 const LinesAfter = 3
 
 type block struct {
+	number     int
 	data       []byte
 	filled     int
 	end        int  // of the part to search
@@ -40,9 +41,7 @@ type block struct {
 	doubt      bool // the input may be no text
 	first      int  // lines that are passed on without an anchor
 
-	before, taken chan struct{} // closed when the lines of the block before, and of this one, were passed on
-
-	ways *ways
+	ways *ways // nil: channels are read like other lines
 
 	// Results of the search. Lines are counted in this block, from 0.
 	spans     []span
@@ -60,6 +59,7 @@ type span struct {
 	dirty    bool  // has escape sequences or NUL bytes
 	text     int16 // index of NCCL's text, if way is known
 	way      *Way  // of a channel; nil if unknown
+	more     int32 // channels with the same way that the process logged right after it
 }
 
 // why is the reason to pass a line on.

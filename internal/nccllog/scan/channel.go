@@ -43,37 +43,14 @@ func hashOf(text []byte) uint64 {
 }
 
 // channels adds the lines from here on that are channels and nothing else, and returns their number. In a large job
-// most lines of NCCL are channels, many in a row.
+// most lines of NCCL are channels, many in a row, and few of those of one process differ in their way.
 func (c *search) channels() int {
 	const most = 1 << 10 // bytes in front of NCCL's name
 	column, from := c.hit-c.at, c.line
-	if c.hit < 0 || column > most || c.b.doubt || c.at < c.b.repeated {
+	if c.b.ways == nil || c.hit < 0 || column > most || c.b.doubt || c.at < c.b.repeated {
 		return 0
 	}
-	text := column + len(infoWords)
-	ranks := text + len("Channel ")
-	for {
-		rest := c.text[c.at:]
-		if len(rest) < ranks+farthestWay || !find.Begins(rest[column:], prefix.Info) ||
-			!find.Begins(rest[text:], "Channel ") || controls(rest[:column]) {
-			break
-		}
-		before := beforeWay((*[farthestWay]byte)(rest[ranks:]))
-		if before < 0 {
-			break
-		}
-		end := bytes.IndexByte(rest[ranks+before:], '\n')
-		if end < 0 {
-			break
-		}
-		end += ranks + before
-		w := c.b.ways.find(rest[ranks+before : end])
-		if w == nil {
-			break
-		}
-		c.b.spans = append(c.b.spans,
-			span{from: int32(c.at), to: int32(c.at + end), line: int32(c.line), text: int16(text), way: w})
-		c.at += end + 1
+	for of := (writer{}); c.channel(column, &of); {
 		c.line++
 	}
 	if n := c.line - from; n > 0 {
@@ -81,6 +58,59 @@ func (c *search) channels() int {
 		return n
 	}
 	return 0
+}
+
+// writer is what wrote some channels in a row.
+type writer struct {
+	head  []byte // of its lines, up to the ranks
+	first int    // span
+}
+
+// channel adds the line here if it is a channel, with NCCL's name in a column.
+func (c *search) channel(column int, of *writer) bool {
+	const channel = "Channel "
+	rest, text := c.text[c.at:], column+len(infoWords)
+	ranks := text + len(channel)
+	if len(rest) < ranks+farthestWay {
+		return false
+	}
+	if of.head == nil || !bytes.Equal(rest[:ranks], of.head) {
+		if !find.Begins(rest[column:], prefix.Info) || !find.Begins(rest[text:], channel) || controls(rest[:column]) {
+			return false
+		}
+		*of = writer{rest[:ranks], len(c.b.spans)}
+	}
+	before := beforeWay((*[farthestWay]byte)(rest[ranks:]))
+	if before < 0 {
+		return false
+	}
+	way := rest[ranks+before:]
+	end := bytes.IndexByte(way, '\n')
+	if end < 0 {
+		return false
+	}
+	w := c.b.ways.find(way[:end])
+	if w == nil {
+		return false
+	}
+	next := c.at + ranks + before + end
+	if !c.b.again(w, of.first) {
+		c.b.spans = append(c.b.spans, span{from: int32(c.at), to: int32(next), line: int32(c.line), text: int16(text),
+			way: w})
+	}
+	c.at = next + 1
+	return true
+}
+
+// again counts a channel whose way is one of a span from the given one on. It returns false if there is none.
+func (b *block) again(w *Way, first int) bool {
+	for i := first; i < len(b.spans); i++ {
+		if s := &b.spans[i]; s.way == w {
+			s.more++
+			return true
+		}
+	}
+	return false
 }
 
 // farthestWay bounds the bytes from the first word of a channel to its transport.

@@ -39,10 +39,13 @@ const FirstLines = 200
 // It decodes gzip, zstd and UTF-16; Reading has the parts that are not text or are cut off. An error is one of in:
 // take got the lines before it.
 func Lines(in io.Reader, words *wordsearch.Set, take func(Batch)) (Reading, error) {
-	r := reader{words: words, take: take, in: lines.NewInput(in), first: FirstLines, last: make(chan struct{})}
-	close(r.last)
+	r := reader{words: words, take: take, in: lines.NewInput(in), first: FirstLines,
+		room: make(chan struct{}, mostBlocks)}
 	r.work()
 	r.others.Wait()
+	for _, b := range r.used {
+		blocks.Put(b)
+	}
 	reading := Reading{Lines: r.done.ends, Tail: r.tail, Skipped: r.done.skipped()}
 	if r.done.open {
 		reading.Lines++
@@ -53,52 +56,69 @@ func Lines(in io.Reader, words *wordsearch.Set, take func(Batch)) (Reading, erro
 	return reading, r.err
 }
 
-// reader reads one input. Several goroutines take turns: each reads a block, searches it while it is in its core's
-// cache, and passes its lines on after the lines of the previous block. The first goroutine is the caller's; a short
-// log needs no other.
+// reader reads one input. Several goroutines take turns: each reads a block, and searches it while it is in its core's
+// cache. Blocks are passed on in their order, by the goroutine that completes the first of them: none waits for another
+// one that is slower. The first goroutine is the caller's; a short log needs no other.
 type reader struct {
-	words *wordsearch.Set
-	take  func(Batch)
-	done  progress // of the goroutine that passes lines on
+	words  *wordsearch.Set
+	others sync.WaitGroup
+	room   chan struct{} // has an element for each block that was read and not passed on
 
-	others  sync.WaitGroup
 	turn    sync.Mutex // guards what follows, of the goroutine that reads
 	in      *lines.Input
+	read    int    // blocks
 	started int    // of the others
 	rest    []byte // the beginning of the next block
 	again   int    // length of the part of rest that was already searched
 	tail    Tail
 	first   int // lines left that are passed on without an anchor
-	last    chan struct{}
 	err     error
 	ended   bool
+
+	order    sync.Mutex // guards what follows
+	searched [mostBlocks]*block
+	passed   int // blocks
+	passing  bool
+	used     []*block
+
+	take func(Batch)
+	done progress // of the goroutine that passes lines on
 }
+
+// mostBlocks limits the blocks that were read and not passed on.
+const mostBlocks = 8
 
 // mostOthers limits the goroutines that help: one for each core with the first one. One more would mostly wait for its
 // turn, and waking it would cost more than it does.
-func mostOthers() int { return min(runtime.GOMAXPROCS(0), 4) - 1 }
+func mostOthers() int { return min(runtime.GOMAXPROCS(0), mostBlocks/2) - 1 }
 
 // blocks are reused: a folder may have thousands of small files.
 var blocks = sync.Pool{New: func() any { return &block{data: make([]byte, room), ways: &ways{}} }}
 
 // work reads blocks, searches them and passes their lines on, until there are no more.
 func (r *reader) work() {
-	b := blocks.Get().(*block)
-	defer blocks.Put(b)
-	for r.next(b) {
+	for {
+		r.room <- struct{}{}
+		b := r.next()
+		if b == nil {
+			<-r.room
+			return
+		}
 		b.search(r.words)
 		r.pass(b)
 	}
 }
 
-// next reads a block. It returns false at the end.
-func (r *reader) next(b *block) bool {
+// next reads a block. It returns nil at the end.
+func (r *reader) next() *block {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	if r.ended {
-		return false
+		return nil
 	}
-	*b = block{data: b.data, spans: b.spans[:0], ways: b.ways}
+	b := r.unused()
+	*b = block{data: b.data, spans: b.spans[:0], ways: b.ways, number: r.read}
+	r.read++
 	r.fill(b)
 	r.rest, r.again = append(r.rest[:0], b.data[b.keep:b.filled]...), b.end-b.keep
 	r.tail.Add(b.data[b.repeated:b.end], tailOfFile)
@@ -106,13 +126,23 @@ func (r *reader) next(b *block) bool {
 	if r.first > 0 {
 		r.first = max(0, r.first-b.newlines(0))
 	}
-	b.before, b.taken = r.last, make(chan struct{})
-	r.last = b.taken
 	if !r.ended && r.in.Bytes() > blockSize && r.started < mostOthers() {
 		r.started++
 		r.others.Go(r.work)
 	}
-	return true
+	return b
+}
+
+// unused returns the block that was passed on last, of those that were: a core's cache may still have it.
+func (r *reader) unused() *block {
+	r.order.Lock()
+	defer r.order.Unlock()
+	if last := len(r.used) - 1; last >= 0 {
+		b := r.used[last]
+		r.used = r.used[:last]
+		return b
+	}
+	return blocks.Get().(*block)
 }
 
 // fill reads until a block can end: at the end of a line, unless one is too long, or of the input.
@@ -133,14 +163,25 @@ func (r *reader) fill(b *block) {
 	}
 }
 
-// pass passes on the lines of a block when it is its turn.
+// pass passes on the lines of a block, and of those after it that wait for it, unless another goroutine does so now or
+// will.
 func (r *reader) pass(b *block) {
-	<-b.before
-	defer close(b.taken) // also if take panics: the other goroutines must end
-	if len(b.spans) > 0 {
-		r.take(Batch{&r.done, b})
+	r.order.Lock()
+	defer r.order.Unlock()
+	r.searched[b.number%mostBlocks] = b
+	for !r.passing && r.searched[r.passed%mostBlocks] != nil {
+		b, r.searched[r.passed%mostBlocks] = r.searched[r.passed%mostBlocks], nil
+		r.passing = true
+		r.order.Unlock()
+		if len(b.spans) > 0 {
+			r.take(Batch{&r.done, b})
+		}
+		r.done.add(b)
+		<-r.room
+		r.order.Lock()
+		r.used = append(r.used, b)
+		r.passed, r.passing = r.passed+1, false
 	}
-	r.done.add(b)
 }
 
 // Batch is some lines that were read together. It is valid during the call of take.
@@ -156,6 +197,7 @@ type Line struct {
 	Text   []byte
 	Way    *Way // of a channel, if the line is one and nothing else; nil if that is not known
 	Said   int  // index of NCCL's own text, after its level, if Way is known
+	More   int  // lines of the same process with the same Way, among the channels right after this one
 }
 
 // All returns the lines.
@@ -164,7 +206,7 @@ func (b Batch) All() iter.Seq[Line] {
 		for i := range b.block.spans {
 			s := &b.block.spans[i]
 			number := b.done.number(b.block, s)
-			if number > 0 && !yield(Line{number, b.done.line(b.block, s), s.way, int(s.text)}) {
+			if number > 0 && !yield(Line{number, b.done.line(b.block, s), s.way, int(s.text), int(s.more)}) {
 				return
 			}
 		}
