@@ -14,11 +14,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host/decode"
 	"github.com/railhead/railhead/internal/rules"
 )
 
@@ -90,29 +92,36 @@ func (a *archive) read(r io.Reader) error {
 			continue
 		}
 		const usual = 1 << 20 // more is allocated only as it comes
-		content := bytes.NewBuffer(make([]byte, 0, min(header.Size+bytes.MinRead, usual)))
+		content := buffers.Get().(*bytes.Buffer)
+		content.Reset()
+		content.Grow(int(min(header.Size+bytes.MinRead, usual)))
 		if _, err := content.ReadFrom(files); err != nil {
 			return broken(err)
 		}
 		a.names[header.Name] = true
-		if err := a.add(header.Name, content.Bytes()); err != nil {
+		if err := a.add(header.Name, content); err != nil {
 			return err
 		}
 	}
 }
 
+// buffers are those of snapshots that were decoded.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // add takes a file. It ignores those that later versions may add.
-func (a *archive) add(name string, content []byte) error {
+func (a *archive) add(name string, file *bytes.Buffer) error {
 	if i, listed := a.snapshots[name]; listed {
 		delete(a.snapshots, name)
 		a.decoders.Go(func() error {
 			m := machineOf(a.b.Manifest.Machines[i])
-			err := decode(name, content, &m.Snapshot)
+			err := decode.Snapshot(file.Bytes(), &m.Snapshot)
+			buffers.Put(file)
 			a.take(i, m)
-			return err
+			return notRead(name, err)
 		})
 		return nil
 	}
+	content := file.Bytes()
 	list, isList := strings.CutPrefix(strings.TrimSuffix(name, ".json"), objects)
 	switch {
 	case len(a.names) == 1:
@@ -124,7 +133,7 @@ func (a *archive) add(name string, content []byte) error {
 		}
 		a.b.Bench = &result
 	case name == clusterFile:
-		return decode(name, content, &a.b.State)
+		return notRead(name, json.Unmarshal(content, &a.b.State))
 	case name == eventsFile:
 		return a.addList(name, "events", content)
 	case isList:
@@ -161,7 +170,8 @@ func machineOf(e Entry) rules.Machine {
 
 // addList takes one of the lists that addState wrote.
 func (a *archive) addList(name, list string, content []byte) error {
-	return decode(name, slices.Concat([]byte("{"+strconv.Quote(list)+":"), content, []byte("}")), &a.b.State)
+	content = slices.Concat([]byte("{"+strconv.Quote(list)+":"), content, []byte("}"))
+	return notRead(name, json.Unmarshal(content, &a.b.State))
 }
 
 // complete adds the logs, and fails if files are missing.
@@ -207,9 +217,9 @@ func broken(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoBundle, err)
 }
 
-// decode reads the JSON of a file.
-func decode(name string, content []byte, value any) error {
-	if err := json.Unmarshal(content, value); err != nil {
+// notRead returns the error of a file that err says is not what it should be.
+func notRead(name string, err error) error {
+	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNoBundle, name, err)
 	}
 	return nil
@@ -217,7 +227,7 @@ func decode(name string, content []byte, value any) error {
 
 // readManifest fails if this railhead does not know the archive's form.
 func readManifest(content []byte) (m Manifest, err error) {
-	if err := decode(manifestFile, content, &m); err != nil {
+	if err := notRead(manifestFile, json.Unmarshal(content, &m)); err != nil {
 		return m, err
 	}
 	switch {

@@ -297,9 +297,9 @@ func (s *Snapshot) Link(name string) (Link, bool) {
 
 // Device returns the named RDMA device.
 func (s *Snapshot) Device(name string) (Device, bool) {
-	for _, d := range s.Devices {
-		if d.Name == name {
-			return d, true
+	for i := range s.Devices { // a Device is large
+		if s.Devices[i].Name == name {
+			return s.Devices[i], true
 		}
 	}
 	return Device{}, false

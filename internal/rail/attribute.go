@@ -78,8 +78,8 @@ func (j *judge) compare(c claim, names []string, byAddress bool) {
 // devicesOf finds the devices of a claim by what cannot be renamed first: the address, then the verbs node, then the
 // name.
 func (j *judge) devicesOf(c claim) (names []string, byAddress bool) {
-	for _, d := range j.s.Devices {
-		if c.locates(d) {
+	for i := range j.s.Devices {
+		if d := &j.s.Devices[i]; c.locates(d) {
 			names = append(names, d.Name)
 		}
 	}
@@ -101,13 +101,12 @@ func (j *judge) devicesOf(c claim) (names []string, byAddress bool) {
 }
 
 // locates reports whether the claim has the device's PCI address or, for a subfunction, its auxiliary device.
-func (c claim) locates(d host.Device) bool {
+func (c claim) locates(d *host.Device) bool {
 	if aux, ok := d.Auxiliary.Get(); ok {
 		return aux == c.id
 	}
-	f, onPCI := d.Function.Get()
 	address, err := host.ParsePCIAddress(c.id)
-	return onPCI && err == nil && f.Address == address
+	return err == nil && d.Function.State == host.Known && d.Function.Value.Address == address
 }
 
 // misplaced reports a name that is at another address than the source says: it may now be another device's.

@@ -2,7 +2,6 @@ package rail
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/railhead/railhead/internal/host"
 )
@@ -79,7 +78,7 @@ type Proximity struct {
 // GPUs returns the GPUs of this container if they are known, otherwise all of the machine, in PCI order.
 func GPUs(s host.Snapshot) []host.GPU {
 	all := slices.DeleteFunc(slices.Clone(s.GPUs), func(g host.GPU) bool { return !g.Given.Or(true) })
-	sort.Slice(all, func(i, j int) bool { return all[i].Function.Address.Compare(all[j].Function.Address) < 0 })
+	slices.SortFunc(all, func(a, b host.GPU) int { return a.Function.Address.Compare(b.Function.Address) })
 	return all
 }
 
@@ -111,16 +110,15 @@ func Nearest(distances []Distance) Distance {
 }
 
 func (j *judge) proximity() {
-	gpus := GPUs(*j.s)
+	gpus, matrix := GPUs(*j.s), Matrix(*j.s, j.result.Rails)
 	for i := range j.result.Rails {
 		r := &j.result.Rails[i]
-		var column []Distance
-		for _, row := range Matrix(*j.s, []Rail{*r}) {
-			column = append(column, row[0])
+		nearest := Unmeasured
+		for g := range gpus {
+			nearest = Nearest([]Distance{nearest, matrix[g][i]})
 		}
-		nearest := Nearest(column)
-		for g, d := range column {
-			if d == nearest && d != Unmeasured {
+		for g := range gpus {
+			if d := matrix[g][i]; d == nearest && d != Unmeasured {
 				r.Nearest = append(r.Nearest, Proximity{GPU: g, Address: gpus[g].Function.Address, Distance: d})
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/explain"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/fleet"
 	"github.com/railhead/railhead/internal/rules/machine"
 )
@@ -22,14 +23,19 @@ type Judged struct {
 
 // Judge judges one machine by itself.
 func Judge(m Machine) Judged {
-	j := Judged{Member: fleet.NewMember(m)}
 	if m.Unreached != "" { // fleet.Judge reports it
-		return j
+		return Judged{Member: fleet.NewMember(m, nil)}
 	}
+	scope := rail.Pod
+	if m.IsNode() {
+		scope = rail.Host
+	}
+	found := rail.Resolve(m.Snapshot, scope)
+	j := Judged{Member: fleet.NewMember(m, found.Rails)}
 	if m.IsNode() {
 		j.reports = append(j.reports, machine.Node(m.Snapshot))
 	} else {
-		j.reports = append(j.reports, machine.Pod(m.Snapshot, machine.Options{}))
+		j.reports = append(j.reports, machine.Pod(m.Snapshot, machine.Options{Rails: &found}))
 	}
 	if earlier := m.Snapshot.Earlier; earlier != nil {
 		j.reports = append(j.reports, machine.Watch(*earlier, m.Snapshot))

@@ -19,6 +19,7 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/decode"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/wire"
@@ -129,7 +130,7 @@ func parseSeries(text []byte) (*wire.Series, error) {
 // parseSnapshot reads a snapshot of railhead-pod, of this version or an earlier one.
 func parseSnapshot(text []byte) (host.Snapshot, error) {
 	var s host.Snapshot
-	if err := json.Unmarshal(text, &s); err != nil {
+	if err := decode.Snapshot(text, &s); err != nil {
 		return s, fmt.Errorf("not a snapshot: %w", err)
 	}
 	switch {

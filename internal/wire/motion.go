@@ -50,18 +50,24 @@ type LinkRate struct {
 }
 
 // Of compares the two readings of a Snapshot.
-func Of(s host.Snapshot) Motion {
+func Of(s host.Snapshot) Motion { return OfRails(s, rail.Resolve(s, rail.Pod).Rails) }
+
+// OfRails is Of for a pod whose rails are known.
+func OfRails(s host.Snapshot, rails []rail.Rail) Motion {
 	if s.Earlier == nil {
-		return Between(host.Fact[host.Wire]{}, s)
+		return between(host.Fact[host.Wire]{}, s, rails)
 	}
-	return Between(s.Earlier.Wire, s)
+	return between(s.Earlier.Wire, s, rails)
 }
 
 // Between compares a machine with an earlier reading of it. Rates need the MTU and the rate of the ports, which it
 // takes from the Snapshot.
 func Between(before host.Fact[host.Wire], after host.Snapshot) Motion {
+	return between(before, after, rail.Resolve(after, rail.Pod).Rails)
+}
+
+func between(before host.Fact[host.Wire], after host.Snapshot, rails []rail.Rail) Motion {
 	var m Motion
-	rails := rail.Resolve(after, rail.Pod).Rails
 	for _, r := range rails {
 		m.Rails = append(m.Rails, r.Device)
 	}

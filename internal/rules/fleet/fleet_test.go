@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/fleet"
 	"github.com/railhead/railhead/internal/rules/rulestest"
 )
@@ -291,10 +292,18 @@ func faults() map[string]fault {
 	}
 }
 
+func newMember(m fleet.Machine) fleet.Member {
+	scope := rail.Pod
+	if m.IsNode() {
+		scope = rail.Host
+	}
+	return fleet.NewMember(m, rail.Resolve(m.Snapshot, scope).Rails)
+}
+
 func judge(machines []fleet.Machine) check.Report {
 	var members []fleet.Member
 	for _, m := range machines {
-		member := fleet.NewMember(m)
+		member := newMember(m)
 		member.Whole = true
 		members = append(members, member)
 	}

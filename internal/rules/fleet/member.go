@@ -50,8 +50,8 @@ type examined struct {
 	rails []rail.Rail
 }
 
-// NewMember returns the facts of a machine.
-func NewMember(m Machine) Member {
+// NewMember returns the facts of a machine with its rails.
+func NewMember(m Machine, rails []rail.Rail) Member {
 	member := Member{
 		Ref: m.Ref, Node: m.Node, Group: m.Group, Unreached: m.Unreached,
 		traits: map[check.ID]string{}, firmware: map[string]string{},
@@ -59,11 +59,10 @@ func NewMember(m Machine) Member {
 	if m.Unreached != "" {
 		return member
 	}
-	scope := rail.Host
 	if !m.IsNode() {
-		scope, member.motion = rail.Pod, wire.Of(m.Snapshot)
+		member.motion = wire.OfRails(m.Snapshot, rails)
 	}
-	x := examined{&m, rail.Resolve(m.Snapshot, scope).Rails}
+	x := examined{&m, rails}
 	for _, t := range traits {
 		if value, known := t.of(x); known {
 			member.traits[t.id] = value

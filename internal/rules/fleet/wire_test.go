@@ -79,7 +79,7 @@ func TestConnections(t *testing.T) {
 			}
 			var members []fleet.Member
 			for _, m := range machines {
-				member := fleet.NewMember(m)
+				member := newMember(m)
 				member.Whole = !c.part
 				members = append(members, member)
 			}
@@ -112,7 +112,7 @@ func TestUnknownMotion(t *testing.T) {
 			if c.read {
 				move(&m, 0)
 			}
-			member := fleet.NewMember(m)
+			member := newMember(m)
 			member.Whole = c.whole
 			members = append(members, member)
 		}

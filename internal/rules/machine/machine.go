@@ -15,8 +15,9 @@ import (
 
 // Options has facts that the machine itself does not show; the zero value expects nothing.
 type Options struct {
-	Scope    rail.Scope // "" is rail.Pod
-	RateGbps float64    // that every rail should have
+	Scope    rail.Scope       // "" is rail.Pod
+	Rails    *rail.Resolution // nil: Pod resolves them
+	RateGbps float64          // that every rail should have
 }
 
 // Pod judges a pod: its rails, its limits, its libraries and the environment of NCCL.
@@ -58,14 +59,17 @@ type subject struct {
 }
 
 func newSubject(s host.Snapshot, o Options) *subject {
-	o.Scope = cmp.Or(o.Scope, rail.Pod)
+	if o.Rails == nil {
+		found := rail.Resolve(s, cmp.Or(o.Scope, rail.Pod))
+		o.Rails = &found
+	}
+	r := o.Rails
 	if len(s.Launched) > 0 { // variables that the container's command has and this process does not
 		env := map[string]string{}
 		maps.Copy(env, s.Env)
 		maps.Copy(env, s.Launched)
 		s.Env = env
 	}
-	r := rail.Resolve(s, o.Scope)
 	t := &subject{Snapshot: s, options: o, rails: r.Rails}
 	if len(r.Rails) == 0 {
 		t.noRail = []check.Finding{r.NoRail(s)}
