@@ -23,12 +23,12 @@ const NodeJobPrefix = "railhead-bench-"
 // command.
 func NodeJob(id string, o job.Options) job.Options {
 	o.Name = NodeJobPrefix + id
-	o.Nodes = len(o.NodeNames)
+	o.Nodes = len(o.Scheduling.NodeNames)
 	if o.Type = job.Multi; o.Nodes == 1 {
 		o.Type = job.Single
 	}
 	if o.GPUs == 0 {
-		o.GPUs, o.Shm = job.NoGPUs, "1Gi"
+		o.GPUs, o.Storage.Shm = job.NoGPUs, "1Gi"
 	}
 	return o
 }
@@ -67,7 +67,7 @@ func CreatePods(
 	}
 	targets := launch.Targets(f)
 	slices.SortStableFunc(targets, func(a, b launch.Target) int {
-		return slices.Index(o.NodeNames, a.Pod.Node) - slices.Index(o.NodeNames, b.Pod.Node)
+		return slices.Index(o.Scheduling.NodeNames, a.Pod.Node) - slices.Index(o.Scheduling.NodeNames, b.Pod.Node)
 	})
 	return targets, nil
 }

@@ -65,7 +65,7 @@ func patienceFlag(cmd *cobra.Command, limit **time.Duration) {
 
 // applier shows a plan, asks and carries it out.
 type applier struct {
-	*app
+	app    *app
 	client *kube.Client
 	flags  applyFlags
 	want   kube.Want // where to look; each step adds the kinds
@@ -77,26 +77,26 @@ type applier struct {
 
 // apply carries out a plan, unless a finding about it is a failure.
 func (a applier) apply(ctx context.Context, p plan.Plan, findings []check.Finding) error {
-	if err := a.refuse(findings); err != nil {
+	if err := a.app.refuse(findings); err != nil {
 		return err
 	}
 	if a.flags.output == "yaml" {
-		a.showNotes(p.Notes)
-		return writeManifests(a.Out, p)
+		a.app.showNotes(p.Notes)
+		return writeManifests(a.app.Out, p)
 	}
-	text.Plan(a.Err, p)
+	text.Plan(a.app.Err, p)
 	if p.Empty() || a.flags.dryRun == "client" {
 		return nil
 	}
 	o := a.flags.options
-	o.Want, o.Resume, o.Live, o.DryRun = a.want, a.resume, a.live(), a.flags.dryRun == "server"
+	o.Want, o.Resume, o.Live, o.DryRun = a.want, a.resume, a.app.live(), a.flags.dryRun == "server"
 	if !a.skipRights {
 		if err := apply.CheckRights(ctx, a.client, p, o); err != nil {
 			return exit.Failed(err)
 		}
 	}
 	if writes := len(p.Changes()) > 0; writes && !o.DryRun {
-		if err := a.agree(ctx, a.flags.yes); err != nil {
+		if err := a.app.agree(ctx, a.flags.yes); err != nil {
 			return err
 		}
 	}

@@ -60,12 +60,12 @@ func (j *jobFlags) addProgram(cmd *cobra.Command) {
 
 // addStartup adds the flags of railhead-pod in a pod that starts.
 func (j *jobFlags) addStartup(cmd *cobra.Command) {
-	j.Preflight = job.PreflightOff
-	choiceFlag(cmd, &j.Preflight, "preflight", "",
+	j.Startup.Preflight = job.PreflightOff
+	choiceFlag(cmd, &j.Startup.Preflight, "preflight", "",
 		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: "+
 			"do not start over a broken rail",
 		job.PreflightOff, job.PreflightWarn, job.PreflightFail)
-	cmd.Flags().StringVar(&j.GDRLevel, "gdr-level", "",
+	cmd.Flags().StringVar(&j.Startup.GDRLevel, "gdr-level", "",
 		"largest `distance` of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS "+
 			"(default: NCCL's own, PXB)")
 }
@@ -88,10 +88,10 @@ func (j *jobFlags) addRights(cmd *cobra.Command) {
 // addResources adds the flags of requests and of the nodes that have them.
 func (j *jobFlags) addResources(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&j.Shm, "shm", "", "`size` of /dev/shm (default: 8Gi for each GPU)")
+	f.StringVar(&j.Storage.Shm, "shm", "", "`size` of /dev/shm (default: 8Gi for each GPU)")
 	f.StringVar(&j.CPU, "cpu", "", "`number` of CPUs of each pod")
 	f.StringVar(&j.Memory, "memory", "", "`size` of each pod's memory, without /dev/shm")
 	f.StringVar(&j.EphemeralStorage, "ephemeral-storage", "", "`size` of each pod's scratch disk")
 	f.StringSliceVar(&j.tolerations, "toleration", nil, "taint that the pods tolerate, `KEY[=VALUE]`; repeatable")
-	f.StringVar(&j.RuntimeClass, "runtime-class", "", "runtime `class` of the pods")
+	f.StringVar(&j.Scheduling.RuntimeClass, "runtime-class", "", "runtime `class` of the pods")
 }

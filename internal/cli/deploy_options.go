@@ -56,10 +56,10 @@ func (j *jobFlags) parse(o *job.Options) (err error) {
 	if o.Env, err = pairs("-e", "NAME", j.environment); err != nil {
 		return err
 	}
-	if o.Labels, err = pairs("--label", "KEY", j.labels); err != nil {
+	if o.Scheduling.Labels, err = pairs("--label", "KEY", j.labels); err != nil {
 		return err
 	}
-	if o.Annotations, err = pairs("--annotation", "KEY", j.annotations); err != nil {
+	if o.Scheduling.Annotations, err = pairs("--annotation", "KEY", j.annotations); err != nil {
 		return err
 	}
 	for _, text := range j.volumes {
@@ -67,11 +67,11 @@ func (j *jobFlags) parse(o *job.Options) (err error) {
 		if err != nil {
 			return fmt.Errorf("--volume %w", err)
 		}
-		o.Volumes = append(o.Volumes, volume)
+		o.Storage.Volumes = append(o.Storage.Volumes, volume)
 	}
 	for _, t := range j.tolerations {
 		key, value, _ := strings.Cut(t, "=")
-		o.Tolerations = append(o.Tolerations, cluster.Taint{Key: key, Value: value})
+		o.Scheduling.Tolerations = append(o.Scheduling.Tolerations, cluster.Taint{Key: key, Value: value})
 	}
 	return nil
 }

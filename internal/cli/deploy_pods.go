@@ -29,7 +29,7 @@ func (j *jobFlags) addPods(cmd *cobra.Command) {
 	f.StringArrayVar(&j.volumes, "volume", nil, "`volume` to mount; repeatable: "+volume.Forms)
 	f.BoolVar(&j.Guaranteed, "guaranteed", false,
 		"refuse to make pods that are not of the quality-of-service class Guaranteed; needs --cpu and --memory")
-	f.BoolVar(&j.StartupProbe, "startup-probe", false,
+	f.BoolVar(&j.Startup.StartupProbe, "startup-probe", false,
 		"a pod is ready when 'railhead-pod check' finds that its rails work; after 5 minutes it is stopped")
 	j.addScheduling(cmd)
 }
@@ -37,20 +37,20 @@ func (j *jobFlags) addPods(cmd *cobra.Command) {
 // addScheduling adds the flags of where and when the pods run, and of what may end them.
 func (j *jobFlags) addScheduling(cmd *cobra.Command) {
 	f := cmd.Flags()
-	mapFlag(cmd, &j.NodeSelector, "node-selector", "label that the nodes must have, `KEY=VALUE`; repeatable")
-	choiceFlag(cmd, &j.Leaf, "leaf", "",
+	mapFlag(cmd, &j.Scheduling.NodeSelector, "node-selector", "label that the nodes must have, `KEY=VALUE`; repeatable")
+	choiceFlag(cmd, &j.Scheduling.Leaf, "leaf", "",
 		"one leaf switch for all pods, if labels of the nodes name it (default: prefer)",
 		job.LeafPrefer, job.LeafRequire, job.LeafAny)
-	f.StringVar(&j.LeafLabel, "leaf-label", "",
+	f.StringVar(&j.Scheduling.LeafLabel, "leaf-label", "",
 		"node `label` whose value names the leaf switch (default: the labels of Topograph, GKE and OKE)")
 	f.StringArrayVar(&j.labels, "label", nil, "label of the workload and its pods, `KEY=VALUE`; repeatable")
 	f.StringArrayVar(&j.annotations, "annotation", nil,
 		"annotation of the workload and its pods, `KEY=VALUE`; repeatable")
-	f.StringVar(&j.Queue, "queue", "", "`queue` of Kueue that starts the job")
-	f.StringVar(&j.PriorityClass, "priority-class", "", "priority `class` of the pods")
-	f.StringVar(&j.Scheduler, "scheduler", "", "`name` of the scheduler (default: that of the cluster)")
-	f.DurationVar(&j.GracePeriod, "grace-period", 0,
+	f.StringVar(&j.Scheduling.Queue, "queue", "", "`queue` of Kueue that starts the job")
+	f.StringVar(&j.Scheduling.PriorityClass, "priority-class", "", "priority `class` of the pods")
+	f.StringVar(&j.Scheduling.Scheduler, "scheduler", "", "`name` of the scheduler (default: that of the cluster)")
+	f.DurationVar(&j.Scheduling.GracePeriod, "grace-period", 0,
 		"`time` that a pod has to write a checkpoint after SIGTERM (default: 30s)")
-	f.BoolVar(&j.DisruptionBudget, "disruption-budget", false,
+	f.BoolVar(&j.Scheduling.DisruptionBudget, "disruption-budget", false,
 		"keep drains of nodes from evicting the pods; updates of the nodes then wait for the job")
 }

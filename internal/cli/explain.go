@@ -25,7 +25,7 @@ import (
 
 // explainer reads logs and machines, and prints the story of the run.
 type explainer struct {
-	*app
+	app    *app
 	format string
 	with   []string
 	follow bool
@@ -127,7 +127,7 @@ func (e explainer) warnOnce() func(story.Story) {
 		for _, warning := range text.Warnings(s) {
 			if !printed[warning] {
 				printed[warning] = true
-				e.sayLine(warning)
+				e.app.sayLine(warning)
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func (e explainer) warnOnce() func(story.Story) {
 
 func (e explainer) write(out io.Writer, wide bool, s story.Story) error {
 	for _, skipped := range s.Skipped {
-		e.say("not read: %s: %s", skipped.File, skipped.Reason)
+		e.app.say("not read: %s: %s", skipped.File, skipped.Reason)
 	}
 	return text.Story(out, s, wide)
 }
@@ -160,16 +160,16 @@ func exitOfStory(s story.Story) error {
 
 // logSources returns the logs that the command line names.
 func (e explainer) logSources(ctx context.Context, args []string, r *logsource.Reader) ([]logsource.Log, error) {
-	if _, explicit, _ := e.flags.Namespace(); explicit {
+	if _, explicit, _ := e.app.flags.Namespace(); explicit {
 		return e.jobLogs(ctx, args, r)
 	}
 	if len(args) == 0 {
-		if e.TTY {
+		if e.app.TTY {
 			return nil, errors.New("name a log, or pipe one in; with -n NAMESPACE, name a job")
 		}
 		args = []string{logsource.Stdin}
 	}
-	return r.Files(args, e.In, e.follow), nil
+	return r.Files(args, e.app.In, e.follow), nil
 }
 
 func (e explainer) jobLogs(ctx context.Context, names []string, r *logsource.Reader) ([]logsource.Log, error) {
@@ -189,7 +189,7 @@ func (e explainer) jobLogs(ctx context.Context, names []string, r *logsource.Rea
 
 // podLogs returns the logs of a job's pods: of the containers that train, and of their previous runs.
 func (e explainer) podLogs(ctx context.Context, name string, r *logsource.Reader) ([]logsource.Log, error) {
-	j, err := e.readJob(ctx, name, cluster.Pods)
+	j, err := e.app.readJob(ctx, name, cluster.Pods)
 	if err != nil {
 		return nil, readError(err)
 	}

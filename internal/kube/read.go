@@ -137,7 +137,7 @@ func (s source) options() metav1.ListOptions {
 
 // draft is an incomplete State, with what its SCCGrants are computed from.
 type draft struct {
-	cluster.State
+	state    cluster.State
 	roles    []sccRole
 	bindings []binding
 	granting []cluster.SCC // read only for their grants
@@ -145,7 +145,7 @@ type draft struct {
 
 // assemble returns the State of the sources, in the order of their names.
 func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
-	d := draft{State: cluster.State{
+	d := draft{state: cluster.State{
 		SchemaVersion: cluster.SchemaVersion,
 		Taken:         time.Now().UTC(),
 		Written:       c.lastWrite(),
@@ -171,7 +171,7 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 			if all[i].none {
 				namespace = w.Namespace
 			}
-			d.Problems = append(d.Problems, cluster.Problem{
+			d.state.Problems = append(d.state.Problems, cluster.Problem{
 				Kind:      s.kind,
 				Resource:  s.resource,
 				Namespace: namespace,
@@ -183,16 +183,16 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 		}
 	}
 	if slices.Contains(w.Kinds, cluster.SCCGrants) {
-		d.SCCGrants = grants(d.roles, d.bindings, append(d.granting, d.SCCs...))
+		d.state.SCCGrants = grants(d.roles, d.bindings, append(d.granting, d.state.SCCs...))
 	}
-	slices.SortStableFunc(d.Events, func(a, b cluster.Event) int { return a.Last.Compare(b.Last) })
-	slices.SortStableFunc(d.DRADevices, func(a, b cluster.DRADevice) int {
+	slices.SortStableFunc(d.state.Events, func(a, b cluster.Event) int { return a.Last.Compare(b.Last) })
+	slices.SortStableFunc(d.state.DRADevices, func(a, b cluster.DRADevice) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 	})
-	d.RestoreHeld()
-	c.remember(d.Objects)
-	d.Events = slices.DeleteFunc(d.Events, c.isStale)
-	return d.State
+	d.state.RestoreHeld()
+	c.remember(d.state.Objects)
+	d.state.Events = slices.DeleteFunc(d.state.Events, c.isStale)
+	return d.state
 }
 
 // isStale reports whether an event is about an earlier object of the same name. Events outlive their object by an hour,

@@ -208,65 +208,65 @@ var resourceVersions = []string{"v1", "v1beta2", "v1beta1"}
 var endpoints = map[cluster.Kind][]endpoint{
 	cluster.Nodes: {{
 		cached: true,
-		codec:  codecOf(convertNode, func(d *draft) *[]cluster.Node { return &d.Nodes }),
+		codec:  codecOf(convertNode, func(d *draft) *[]cluster.Node { return &d.state.Nodes }),
 	}},
 	cluster.Namespaces: {{
 		scope: itself,
-		codec: codecOf(convertNamespace, func(d *draft) *[]cluster.Namespace { return &d.Namespaces }),
+		codec: codecOf(convertNamespace, func(d *draft) *[]cluster.Namespace { return &d.state.Namespaces }),
 	}},
 	cluster.ServiceAccounts: {{
 		scope: inNamespace,
-		codec: codecOf(convertServiceAccount, func(d *draft) *[]cluster.ServiceAccount { return &d.ServiceAccounts }),
+		codec: codecOf(convertServiceAccount, func(d *draft) *[]cluster.ServiceAccount { return &d.state.ServiceAccounts }),
 	}},
 	cluster.Quotas: {{
 		scope: inNamespace,
-		codec: codecOf(convertQuota, func(d *draft) *[]cluster.Quota { return &d.Quotas }),
+		codec: codecOf(convertQuota, func(d *draft) *[]cluster.Quota { return &d.state.Quotas }),
 	}},
 	cluster.VolumeClaims: {{
 		scope: inNamespace,
-		codec: codecOf(convertVolumeClaim, func(d *draft) *[]cluster.VolumeClaim { return &d.VolumeClaims }),
+		codec: codecOf(convertVolumeClaim, func(d *draft) *[]cluster.VolumeClaim { return &d.state.VolumeClaims }),
 	}},
 	cluster.StorageClasses: {{
 		group: "storage.k8s.io",
-		codec: codecOf(convertStorageClass, func(d *draft) *[]cluster.StorageClass { return &d.StorageClasses }),
+		codec: codecOf(convertStorageClass, func(d *draft) *[]cluster.StorageClass { return &d.state.StorageClasses }),
 	}},
 	cluster.PriorityClasses: {{
 		group: "scheduling.k8s.io",
-		codec: metadataOf(convertPriorityClass, func(d *draft) *[]cluster.PriorityClass { return &d.PriorityClasses }),
+		codec: metadataOf(convertPriorityClass, func(d *draft) *[]cluster.PriorityClass { return &d.state.PriorityClasses }),
 	}},
 	cluster.RuntimeClasses: {{
 		group: "node.k8s.io",
-		codec: metadataOf(convertRuntimeClass, func(d *draft) *[]cluster.RuntimeClass { return &d.RuntimeClasses }),
+		codec: metadataOf(convertRuntimeClass, func(d *draft) *[]cluster.RuntimeClass { return &d.state.RuntimeClasses }),
 	}},
 	cluster.LocalQueues: {{
 		group:    cluster.KueueGroup,
 		versions: []string{"v1beta2", "v1beta1"},
 		scope:    inNamespace,
-		codec:    codecOf(convertLocalQueue, func(d *draft) *[]cluster.LocalQueue { return &d.LocalQueues }),
+		codec:    codecOf(convertLocalQueue, func(d *draft) *[]cluster.LocalQueue { return &d.state.LocalQueues }),
 	}},
 	cluster.Events: {{
 		scope:  inNamespace,
 		cached: true,
-		codec:  codecOf(convertEvent, func(d *draft) *[]cluster.Event { return &d.Events }),
+		codec:  codecOf(convertEvent, func(d *draft) *[]cluster.Event { return &d.state.Events }),
 	}},
 	cluster.StatefulSets: {writtenOf("apps", "v1", "StatefulSet", inNamespace)},
 	cluster.ConfigMaps: {{
 		scope:  inNamespace,
 		labels: plan.LabelManagedBy + "=" + plan.ManagedBy,
-		codec:  metadataOf(convertConfigMap, func(d *draft) *[]cluster.ConfigMap { return &d.ConfigMaps }),
+		codec:  metadataOf(convertConfigMap, func(d *draft) *[]cluster.ConfigMap { return &d.state.ConfigMaps }),
 	}},
 	cluster.Pools: {{
 		group: cluster.MachineConfigGroup,
-		codec: codecOf(convertPool, func(d *draft) *[]cluster.Pool { return &d.Pools }),
+		codec: codecOf(convertPool, func(d *draft) *[]cluster.Pool { return &d.state.Pools }),
 	}},
 	cluster.MachineConfigs: {{
 		group: cluster.MachineConfigGroup,
-		codec: codecOf(convertMachineConfig, func(d *draft) *[]cluster.MachineConfig { return &d.MachineConfigs }),
+		codec: codecOf(convertMachineConfig, func(d *draft) *[]cluster.MachineConfig { return &d.state.MachineConfigs }),
 	}},
 	cluster.Networks: {{
 		group: cluster.NetworkGroup,
 		scope: inNamespace,
-		codec: codecOf(convertNetwork, func(d *draft) *[]cluster.Network { return &d.Networks }),
+		codec: codecOf(convertNetwork, func(d *draft) *[]cluster.Network { return &d.state.Networks }),
 	}},
 	cluster.SriovNetworks: {
 		sriovNetworksOf("SriovNetwork"),
@@ -276,47 +276,47 @@ var endpoints = map[cluster.Kind][]endpoint{
 			versions: []string{"v1alpha1"},
 			name:     plan.Resource("HostDeviceNetwork"),
 			codec: codecOf(sriovNetworkOf("HostDeviceNetwork"),
-				func(d *draft) *[]cluster.SriovNetwork { return &d.SriovNetworks }),
+				func(d *draft) *[]cluster.SriovNetwork { return &d.state.SriovNetworks }),
 		},
 	},
 	cluster.NicPolicies: {{
 		group:    cluster.NvidiaGroup,
 		versions: []string{"v1alpha1"},
-		codec:    codecOfMany(convertNicPolicy, func(d *draft) *[]cluster.NvidiaResource { return &d.NvidiaResources }),
+		codec:    codecOfMany(convertNicPolicy, func(d *draft) *[]cluster.NvidiaResource { return &d.state.NvidiaResources }),
 	}},
 	cluster.SriovPolicies: {{
 		group: cluster.SriovGroup,
 		scope: anywhere,
-		codec: codecOf(convertPolicy, func(d *draft) *[]cluster.SriovPolicy { return &d.SriovPolicies }),
+		codec: codecOf(convertPolicy, func(d *draft) *[]cluster.SriovPolicy { return &d.state.SriovPolicies }),
 	}},
 	cluster.SriovNodes: {{
 		group:  cluster.SriovGroup,
 		scope:  anywhere,
 		cached: true,
-		codec:  codecOf(convertSriovNode, func(d *draft) *[]cluster.SriovNode { return &d.SriovNodes }),
+		codec:  codecOf(convertSriovNode, func(d *draft) *[]cluster.SriovNode { return &d.state.SriovNodes }),
 	}},
 	cluster.DRADevices: {{
 		group:    cluster.ResourceGroup,
 		versions: resourceVersions,
 		cached:   true,
-		codec:    codecOfMany(convertSlice, func(d *draft) *[]cluster.DRADevice { return &d.DRADevices }),
+		codec:    codecOfMany(convertSlice, func(d *draft) *[]cluster.DRADevice { return &d.state.DRADevices }),
 	}},
 	cluster.DeviceClasses: {{
 		group:    cluster.ResourceGroup,
 		versions: resourceVersions,
-		codec:    codecOf(convertDeviceClass, func(d *draft) *[]cluster.DeviceClass { return &d.DeviceClasses }),
+		codec:    codecOf(convertDeviceClass, func(d *draft) *[]cluster.DeviceClass { return &d.state.DeviceClasses }),
 	}},
 	cluster.ResourceClaims: {{
 		group:    cluster.ResourceGroup,
 		versions: resourceVersions,
 		scope:    inNamespace,
-		codec:    codecOf(convertClaim, func(d *draft) *[]cluster.ResourceClaim { return &d.ResourceClaims }),
+		codec:    codecOf(convertClaim, func(d *draft) *[]cluster.ResourceClaim { return &d.state.ResourceClaims }),
 	}},
 	cluster.TrainJobs: {{
 		group:    cluster.TrainerGroup,
 		versions: []string{"v1alpha1"},
 		scope:    inNamespace,
-		codec:    codecOf(convertTrainJob, func(d *draft) *[]cluster.TrainJob { return &d.TrainJobs }),
+		codec:    codecOf(convertTrainJob, func(d *draft) *[]cluster.TrainJob { return &d.state.TrainJobs }),
 	}},
 	cluster.Webhooks: {
 		writtenOf("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", ofCluster),
@@ -335,7 +335,7 @@ var endpoints = map[cluster.Kind][]endpoint{
 	cluster.UserBindings: {writtenOf(rbacv1.GroupName, "v1", "ClusterRoleBinding", ofCluster)},
 	cluster.SCCs: {{
 		group: cluster.SecurityGroup,
-		codec: codecOf(convertSCC, func(d *draft) *[]cluster.SCC { return &d.SCCs }),
+		codec: codecOf(convertSCC, func(d *draft) *[]cluster.SCC { return &d.state.SCCs }),
 	}},
 }
 
@@ -343,7 +343,7 @@ var endpoints = map[cluster.Kind][]endpoint{
 func podsOf(w Want) endpoint {
 	e := endpoint{
 		scope: inNamespace,
-		codec: codecOf(podOf(w), func(d *draft) *[]cluster.Pod { return &d.Pods }),
+		codec: codecOf(podOf(w), func(d *draft) *[]cluster.Pod { return &d.state.Pods }),
 	}
 	if w.Job == "" || w.everywhere(cluster.Pods) {
 		e.cached = true
@@ -359,7 +359,7 @@ func sriovNetworksOf(kind string) endpoint {
 		group: cluster.SriovGroup,
 		name:  plan.Resource(kind),
 		scope: anywhere,
-		codec: codecOf(sriovNetworkOf(kind), func(d *draft) *[]cluster.SriovNetwork { return &d.SriovNetworks }),
+		codec: codecOf(sriovNetworkOf(kind), func(d *draft) *[]cluster.SriovNetwork { return &d.state.SriovNetworks }),
 	}
 }
 
@@ -430,7 +430,7 @@ func workloadEndpoints() []endpoint {
 				versions: []string{k.GVK.Version, "v1"}, // the templates are at the same place in both
 				name:     plan.Resource(k.GVK.Kind),
 				scope:    inNamespace,
-				codec:    codecOfMany(workloadOf(k), func(d *draft) *[]cluster.Workload { return &d.Workloads }),
+				codec:    codecOfMany(workloadOf(k), func(d *draft) *[]cluster.Workload { return &d.state.Workloads }),
 			})
 		}
 	}
@@ -446,6 +446,6 @@ func writtenOf(group, version, kind string, where scope) endpoint {
 		name:     plan.Resource(kind),
 		scope:    where,
 		labels:   plan.LabelManagedBy + "=" + plan.ManagedBy,
-		codec:    codecOfMany(objectOf(apiVersion, kind), func(d *draft) *[]cluster.Object { return &d.Objects }),
+		codec:    codecOfMany(objectOf(apiVersion, kind), func(d *draft) *[]cluster.Object { return &d.state.Objects }),
 	}
 }

@@ -56,15 +56,15 @@ func wanted(r gidRules) string {
 
 // gidRules returns the rules that fit the rails' GIDs, sets those that are not NCCL's defaults, and applies the
 // settings of the user.
-func (c gidChoice) gidRules() (gidRules, bool) {
-	rules := gidRules{ipv6: !c.roce[0].GID.Addr.Is4In6(), v1: !c.roce[0].GID.IsRoCEv2()}
-	for _, r := range c.roce[1:] {
+func (g gidChoice) gidRules() (gidRules, bool) {
+	rules := gidRules{ipv6: !g.roce[0].GID.Addr.Is4In6(), v1: !g.roce[0].GID.IsRoCEv2()}
+	for _, r := range g.roce[1:] {
 		if other := (gidRules{ipv6: !r.GID.Addr.Is4In6(), v1: !r.GID.IsRoCEv2()}); other != rules {
-			c.say(check.Finding{
+			g.c.say(check.Finding{
 				Check: GIDIndex, Status: check.Fail, Subject: check.RailRef(r.Name()),
 				Summary: fmt.Sprintf("its GID is %s, but the GID of %s is %s: NCCL uses one kind for all rails",
-					wanted(other), c.roce[0].Name(), wanted(rules)),
-				Evidence: gidEvidence(c.roce),
+					wanted(other), g.roce[0].Name(), wanted(rules)),
+				Evidence: gidEvidence(g.roce),
 				Fix: check.ByAdmin("Give every rail an address of the same family, " +
 					"and use cards that all speak RoCE v2."),
 			})
@@ -72,21 +72,21 @@ func (c gidChoice) gidRules() (gidRules, bool) {
 		}
 	}
 	if rules.ipv6 {
-		c.set("NCCL_IB_ADDR_FAMILY", "AF_INET6", Computed,
+		g.c.set("NCCL_IB_ADDR_FAMILY", "AF_INET6", Computed,
 			"the rails have IPv6 GIDs only; NCCL looks for IPv4 by default")
 	}
 	if rules.v1 {
-		c.set("NCCL_IB_ROCE_VERSION_NUM", "1", Computed,
+		g.c.set("NCCL_IB_ROCE_VERSION_NUM", "1", Computed,
 			"the rails have RoCE v1 GIDs only; NCCL looks for v2 by default")
 	}
-	if value, set := c.value("NCCL_IB_ADDR_FAMILY"); set {
+	if value, set := g.c.value("NCCL_IB_ADDR_FAMILY"); set {
 		rules.ipv6 = value == "AF_INET6" // any other word is AF_INET to NCCL (envIbAddrFamily)
 	}
-	if value, set := c.value("NCCL_IB_ROCE_VERSION_NUM"); set {
+	if value, set := g.c.value("NCCL_IB_ROCE_VERSION_NUM"); set {
 		n, _ := number(value)
 		rules.v1 = n == 1
 	}
-	if value, set := c.value("NCCL_IB_ADDR_RANGE"); set {
+	if value, set := g.c.value("NCCL_IB_ADDR_RANGE"); set {
 		rules.within, _ = netip.ParsePrefix(value)
 	}
 	return rules, true
@@ -126,11 +126,11 @@ type misfit struct {
 	why    string
 }
 
-func (c gidChoice) misled(rules gidRules) []misfit {
+func (g gidChoice) misled(rules gidRules) []misfit {
 	var all []misfit
-	for _, r := range c.roce {
-		slot := rules.pick(gidTable(c.s, r))
-		if status, why := c.slotFault(r, slot); status != check.Pass {
+	for _, r := range g.roce {
+		slot := rules.pick(gidTable(g.c.s, r))
+		if status, why := g.slotFault(r, slot); status != check.Pass {
 			all = append(all, misfit{r, slot, status, why})
 		}
 	}
@@ -139,21 +139,21 @@ func (c gidChoice) misled(rules gidRules) []misfit {
 
 // slotFault says why a slot of a rail is wrong. From an empty, foreign or link-local one no peer can be reached; from
 // the pod's address with the other RoCE version only peers of the same segment.
-func (c gidChoice) slotFault(r rail.Rail, slot int) (check.Status, string) {
-	for _, g := range gidTable(c.s, r) {
-		if g.Index != slot {
+func (g gidChoice) slotFault(r rail.Rail, slot int) (check.Status, string) {
+	for _, gid := range gidTable(g.c.s, r) {
+		if gid.Index != slot {
 			continue
 		}
-		link, known := c.s.OwnAddress(g.IP())
+		link, known := g.c.s.OwnAddress(gid.IP())
 		switch {
 		case slot == r.GID.Index:
 			return check.Pass, ""
-		case g.IP().IsLinkLocalUnicast():
-			return check.Fail, "is link-local (" + g.IP().String() + ")"
-		case g.IP() != r.GID.IP() && known && link == "":
-			return check.Fail, fmt.Sprintf("is %s, not an address of this namespace", g.IP())
-		case g.Type != r.GID.Type:
-			return check.Warn, "is " + g.Type.String()
+		case gid.IP().IsLinkLocalUnicast():
+			return check.Fail, "is link-local (" + gid.IP().String() + ")"
+		case gid.IP() != r.GID.IP() && known && link == "":
+			return check.Fail, fmt.Sprintf("is %s, not an address of this namespace", gid.IP())
+		case gid.Type != r.GID.Type:
+			return check.Warn, "is " + gid.Type.String()
 		}
 		return check.Pass, ""
 	}

@@ -21,25 +21,25 @@ func gidEvidence(roce []rail.Rail) []check.Evidence {
 
 // sayStuck reports versions that would not find the rails' GIDs. If other versions were found too, it is unknown which
 // one the command loads, and the newest decides.
-func (c gidChoice) sayStuck(stuck []version, summary string) {
+func (g gidChoice) sayStuck(stuck []version, summary string) {
 	f := check.Finding{
 		Check: GIDIndex, Status: check.Fail, Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
 		Summary:  summary,
-		Evidence: gidEvidence(c.roce),
+		Evidence: gidEvidence(g.roce),
 		Fix: check.ByUser("Use NCCL 2.26.2 or later, which chooses for each HCA, and remove older versions.",
 			"pip install -U nvidia-nccl-cu12"),
 	}
-	if _, fixed := c.userIndex(); fixed {
+	if _, fixed := g.c.userIndex(); fixed {
 		f.Fix = unsetFix("NCCL_IB_GID_INDEX")
 	}
-	if len(stuck) < len(c.versions) {
+	if len(stuck) < len(g.c.versions) {
 		f.Status = check.Warn
-		f.Summary += fmt.Sprintf("; right only if the command loads NCCL %s", c.versions[len(c.versions)-1])
-		for _, lib := range c.s.NCCL.Libraries {
+		f.Summary += fmt.Sprintf("; right only if the command loads NCCL %s", g.c.versions[len(g.c.versions)-1])
+		for _, lib := range g.c.s.NCCL.Libraries {
 			f.Evidence = append(f.Evidence, check.Evidence{Source: lib.Path, Got: "NCCL " + lib.Version})
 		}
 	}
-	c.say(f)
+	g.c.say(f)
 }
 
 func unknownVersion(roce []rail.Rail) check.Finding {
@@ -52,23 +52,23 @@ func unknownVersion(roce []rail.Rail) check.Finding {
 }
 
 // sayForeign reports rails on which NCCL's own choice is wrong and no setting corrects it.
-func (c gidChoice) sayForeign() {
-	c.say(check.Finding{
+func (g gidChoice) sayForeign() {
+	g.c.say(check.Finding{
 		Check: GIDIndex, Status: check.Fail, Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
 		Summary: "NCCL would use a GID of another namespace, " +
 			"and no single index or address range selects the pod's own",
-		Evidence: gidEvidence(c.roce),
+		Evidence: gidEvidence(g.roce),
 		Fix: check.ByAdmin("Give the pod its own virtual functions: " +
 			"their GID tables are not shared with other pods."),
 	})
 }
 
 // misledBy returns the finding about rails on which the settings of the user select a wrong slot.
-func (c gidChoice) misledBy(wrong []misfit, set []string) check.Finding {
+func (g gidChoice) misledBy(wrong []misfit, set []string) check.Finding {
 	first := wrong[0]
 	f := check.Finding{
 		Check: GIDIndex, Status: first.status, Subject: check.EnvRef(set[0]),
-		Summary: fmt.Sprintf("%s makes NCCL use slot %d of %s, which %s; the pod's GID is in slot %d", c.written(set),
+		Summary: fmt.Sprintf("%s makes NCCL use slot %d of %s, which %s; the pod's GID is in slot %d", g.c.written(set),
 			first.slot, first.rail.Name(), first.why, first.rail.GID.Index),
 		Fix: unsetFix(set...),
 	}
@@ -76,7 +76,7 @@ func (c gidChoice) misledBy(wrong []misfit, set []string) check.Finding {
 		f.Summary += fmt.Sprintf(" (and %d more like it)", n-1)
 	}
 	for _, name := range set {
-		f.Evidence = append(f.Evidence, check.Evidence{Source: c.origin(name), Got: c.written([]string{name})})
+		f.Evidence = append(f.Evidence, check.Evidence{Source: g.c.origin(name), Got: g.c.written([]string{name})})
 	}
 	for _, w := range wrong {
 		f.Status = max(f.Status, w.status)

@@ -22,57 +22,57 @@ func (c *computation) gidIndex() {
 
 // gidChoice decides on the GID of rails that speak RoCE.
 type gidChoice struct {
-	*computation
+	c    *computation
 	roce []rail.Rail
 }
 
-func (c gidChoice) decide() {
-	if index, fixed := c.userIndex(); fixed && index >= 0 && c.keepsIndex(index) {
+func (g gidChoice) decide() {
+	if index, fixed := g.c.userIndex(); fixed && index >= 0 && g.keepsIndex(index) {
 		return
 	}
-	_, fixed := c.userIndex() // to -1, which leaves the choice to NCCL
-	rules, ok := c.gidRules()
+	_, fixed := g.c.userIndex() // to -1, which leaves the choice to NCCL
+	rules, ok := g.gidRules()
 	if !ok {
 		return
 	}
-	stuck, why := c.cannotChoose()
-	common, shared := commonIndex(c.roce)
+	stuck, why := g.cannotChoose()
+	common, shared := commonIndex(g.roce)
 	switch {
 	case len(stuck) > 0 && shared && !fixed:
-		c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, why)
+		g.c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, why)
 		return
 	case len(stuck) > 0 && fixed:
-		c.sayStuck(stuck, why+", but "+c.written([]string{"NCCL_IB_GID_INDEX"})+" leaves the choice to it")
+		g.sayStuck(stuck, why+", but "+g.c.written([]string{"NCCL_IB_GID_INDEX"})+" leaves the choice to it")
 	case len(stuck) > 0:
-		c.sayStuck(stuck, why+", and no single index is right for all rails")
+		g.sayStuck(stuck, why+", and no single index is right for all rails")
 	}
-	if len(stuck) == 0 || len(stuck) < len(c.versions) {
-		c.chooses(rules)
+	if len(stuck) == 0 || len(stuck) < len(g.c.versions) {
+		g.chooses(rules)
 	}
 }
 
-func (c gidChoice) chooses(rules gidRules) {
-	common, shared := commonIndex(c.roce)
-	misled, set := c.misled(rules), c.gidSettings()
-	_, ranged := c.value("NCCL_IB_ADDR_RANGE")
+func (g gidChoice) chooses(rules gidRules) {
+	common, shared := commonIndex(g.roce)
+	misled, set := g.misled(rules), g.c.gidSettings()
+	_, ranged := g.c.value("NCCL_IB_ADDR_RANGE")
 	switch {
-	case len(misled) == 0 && len(c.versions) > 0:
-		newest := c.versions[len(c.versions)-1]
-		c.leave("NCCL_IB_GID_INDEX", fmt.Sprintf("NCCL %s finds the %s GID of each HCA itself", newest, wanted(rules)))
+	case len(misled) == 0 && len(g.c.versions) > 0:
+		newest := g.c.versions[len(g.c.versions)-1]
+		g.c.leave("NCCL_IB_GID_INDEX", fmt.Sprintf("NCCL %s finds the %s GID of each HCA itself", newest, wanted(rules)))
 	case len(misled) == 0 && len(set) > 0:
-		c.leave("NCCL_IB_GID_INDEX",
-			fmt.Sprintf("with %s NCCL 2.21 and later find a GID of the pod on each HCA", c.written(set)))
+		g.c.leave("NCCL_IB_GID_INDEX",
+			fmt.Sprintf("with %s NCCL 2.21 and later find a GID of the pod on each HCA", g.c.written(set)))
 	case shared && len(set) == 0:
-		c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, whyShared(len(misled) == 0))
+		g.c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, whyShared(len(misled) == 0))
 	case len(misled) == 0:
-		c.leave("NCCL_IB_GID_INDEX",
+		g.c.leave("NCCL_IB_GID_INDEX",
 			"no single index is right for all rails; NCCL 2.26.2 and later choose the right one on each HCA")
-		c.say(unknownVersion(c.roce))
-	case !ranged && c.addressRange(rules):
+		g.c.say(unknownVersion(g.roce))
+	case !ranged && g.addressRange(rules):
 	case len(set) > 0:
-		c.say(c.misledBy(misled, set))
+		g.c.say(g.misledBy(misled, set))
 	default:
-		c.sayForeign()
+		g.sayForeign()
 	}
 }
 
@@ -91,19 +91,19 @@ func roceRails(rails []rail.Rail) []rail.Rail {
 
 // cannotChoose returns the versions that cannot choose a GID, oldest first, and why the first cannot. No version is
 // worse than an older one.
-func (c gidChoice) cannotChoose() (stuck []version, why string) {
-	gap := slices.IndexFunc(c.roce, func(r rail.Rail) bool {
-		table := gidTable(c.s, r)
+func (g gidChoice) cannotChoose() (stuck []version, why string) {
+	gap := slices.IndexFunc(g.roce, func(r rail.Rail) bool {
+		table := gidTable(g.c.s, r)
 		return len(table) == 0 || table[0].Index != 0
 	})
-	for _, v := range c.versions {
+	for _, v := range g.c.versions {
 		switch {
 		case v.before(choosesGID):
 			why = cmp.Or(why,
 				fmt.Sprintf("NCCL %s does not choose a GID: its default is slot 0, RoCE v1 and link-local", v))
 		case v.before(survivesGaps) && gap >= 0:
 			why = cmp.Or(why,
-				fmt.Sprintf("NCCL %s aborts on the empty slot 0 of %s (fixed in 2.26.2)", v, c.roce[gap].Name()))
+				fmt.Sprintf("NCCL %s aborts on the empty slot 0 of %s (fixed in 2.26.2)", v, g.roce[gap].Name()))
 		default:
 			return stuck, why
 		}
@@ -118,12 +118,12 @@ func commonIndex(roce []rail.Rail) (int, bool) {
 }
 
 // addressRange limits NCCL's choice to the pod's own addresses if GIDs of other namespaces precede them.
-func (c gidChoice) addressRange(rules gidRules) bool {
-	rules.within = covering(c.roce)
-	if len(c.misled(rules)) > 0 {
+func (g gidChoice) addressRange(rules gidRules) bool {
+	rules.within = covering(g.roce)
+	if len(g.misled(rules)) > 0 {
 		return false
 	}
-	c.set("NCCL_IB_ADDR_RANGE", rules.within.String(), Computed,
+	g.c.set("NCCL_IB_ADDR_RANGE", rules.within.String(), Computed,
 		"the GID tables start with addresses of other namespaces; the pod's own are in this range")
 	return true
 }
@@ -151,17 +151,17 @@ func (c settings) userIndex() (index int, set bool) {
 }
 
 // keepsIndex judges an index that the user set, and returns whether this run keeps it.
-func (c gidChoice) keepsIndex(index int) bool {
+func (g gidChoice) keepsIndex(index int) bool {
 	var wrong []misfit
-	for _, r := range c.roce {
-		if status, why := c.slotFault(r, index); status != check.Pass {
+	for _, r := range g.roce {
+		if status, why := g.slotFault(r, index); status != check.Pass {
 			wrong = append(wrong, misfit{r, index, status, why})
 		}
 	}
 	const name = "NCCL_IB_GID_INDEX"
-	if len(wrong) > 0 && c.contradicts(name, c.misledBy(wrong, []string{name})) {
+	if len(wrong) > 0 && g.c.contradicts(name, g.misledBy(wrong, []string{name})) {
 		return false
 	}
-	c.set(name, "", UserSet, "")
+	g.c.set(name, "", UserSet, "")
 	return true
 }

@@ -25,7 +25,7 @@ type conflict struct{ flag, given, own string }
 
 // injected is a pod template with the job and the flags that it is injected with.
 type injected struct {
-	*job
+	job                  *job
 	given                Options        // as the user gave them
 	usable               []cluster.Rail // that attachments of the namespace bring
 	template, spec, main map[string]any
@@ -35,14 +35,14 @@ type injected struct {
 // flags.
 func (j *request) refuseConflicts(manifest unstructured.Unstructured, template map[string]any, given Options) {
 	spec, _ := template["spec"].(map[string]any)
-	main := podspec.Main(spec, j.Container)
+	main := podspec.Main(spec, j.job.Container)
 	if main == nil {
 		return // add refuses it
 	}
 	p := injected{
-		job:      j.withGPUsOf(main, given),
+		job:      j.job.withGPUsOf(main, given),
 		given:    given,
-		usable:   j.s.UsableRails(j.Namespace),
+		usable:   j.s.UsableRails(j.job.Namespace),
 		template: template,
 		spec:     spec,
 		main:     main,
@@ -53,7 +53,7 @@ func (j *request) refuseConflicts(manifest unstructured.Unstructured, template m
 		if p.annotation(workload.Injected) != "" {
 			fix = "It was injected before: inject the original manifest with " + c.flag + ", or leave it out."
 		}
-		j.ReportOnce(plan.Failure(plan.JobRequest, objectRef(manifest),
+		j.draft.ReportOnce(plan.Failure(plan.JobRequest, objectRef(manifest),
 			fmt.Sprintf("%s is %s, but container %v has %s, and settings of a manifest are kept",
 				c.flag, c.given, main["name"], c.own),
 			check.Observed("manifest", c.own, c.flag+" "+c.given), check.ByUser(fix)))
@@ -89,9 +89,9 @@ func (p injected) ofResources() []conflict {
 	var all []conflict
 	shape := podShape{job: p.job}
 	for _, r := range []struct{ flag, name, given string }{
-		{"--cpu", "cpu", p.CPU},
-		{"--memory", "memory", p.Memory},
-		{"--ephemeral-storage", "ephemeral-storage", p.EphemeralStorage},
+		{"--cpu", "cpu", p.job.CPU},
+		{"--memory", "memory", p.job.Memory},
+		{"--ephemeral-storage", "ephemeral-storage", p.job.EphemeralStorage},
 	} {
 		for _, kind := range []string{"requests", "limits"} {
 			own := podspec.Amounts(p.main, kind)[r.name]
@@ -102,8 +102,9 @@ func (p injected) ofResources() []conflict {
 			}
 		}
 	}
-	if volume := ownShm(p.main); p.Shm != "" && volume != "" && !same(shape.shmOf(p.spec, p.main), p.Shm) {
-		all = append(all, conflict{"--shm", p.Shm, "volume " + volume + " on /dev/shm"})
+	shm, volume := p.job.Storage.Shm, ownShm(p.main)
+	if shm != "" && volume != "" && !same(shape.shmOf(p.spec, p.main), shm) {
+		all = append(all, conflict{"--shm", shm, "volume " + volume + " on /dev/shm"})
 	}
 	return all
 }
@@ -119,9 +120,9 @@ func same(a any, b string) bool {
 func (p injected) ofPod() []conflict {
 	var all []conflict
 	for _, f := range []struct{ flag, given, field, own string }{
-		{"--runtime-class", p.RuntimeClass, "runtimeClassName", field(p.spec, "runtimeClassName")},
-		{"--service-account", p.ServiceAccount, "serviceAccountName", field(p.spec, "serviceAccountName")},
-		{"--scc", p.SCC, "annotation " + access.RequiredSCC, p.annotation(access.RequiredSCC)},
+		{"--runtime-class", p.job.Scheduling.RuntimeClass, "runtimeClassName", field(p.spec, "runtimeClassName")},
+		{"--service-account", p.job.ServiceAccount, "serviceAccountName", field(p.spec, "serviceAccountName")},
+		{"--scc", p.job.SCC, "annotation " + access.RequiredSCC, p.annotation(access.RequiredSCC)},
 	} {
 		if f.given != "" && f.own != "" && f.own != f.given {
 			all = append(all, conflict{f.flag, f.given, f.field + " " + f.own})
@@ -138,7 +139,7 @@ func field(object map[string]any, name string) string {
 // ofSecurity returns what keeps a container from being privileged: the API server refuses a privileged one without
 // privilege escalation (kubernetes pkg/apis/core/validation ValidateSecurityContext), and only root has capabilities.
 func (p injected) ofSecurity() []conflict {
-	if !p.Privileged {
+	if !p.job.Privileged {
 		return nil
 	}
 	var all []conflict
@@ -165,11 +166,11 @@ func (p injected) ofSecurity() []conflict {
 func (p injected) ofSettings() []conflict {
 	var all []conflict
 	for _, f := range []struct{ flag, given, variable string }{
-		{"--mode", string(p.Mode), "RAILHEAD_MODE"},
-		{"--gdr-level", p.GDRLevel, "RAILHEAD_GDR_LEVEL"},
-		{"--preflight", p.wantedPreflight(), "RAILHEAD_PREFLIGHT"},
+		{"--mode", string(p.job.Mode), "RAILHEAD_MODE"},
+		{"--gdr-level", p.job.Startup.GDRLevel, "RAILHEAD_GDR_LEVEL"},
+		{"--preflight", p.job.Startup.wantedPreflight(), "RAILHEAD_PREFLIGHT"},
 	} {
-		_, replaced := p.Env[f.variable]
+		_, replaced := p.job.Env[f.variable]
 		variable := podspec.Named(podspec.Items(p.main["env"]), f.variable)
 		own := field(variable, "value")
 		auto := f.flag == "--mode" && own == string(nccl.Auto)
@@ -186,18 +187,18 @@ func (p injected) ofRails() []conflict {
 	listed, _ := podspec.NetworksOf(p.template) // add refuses what cannot be read
 	var others []string
 	for _, r := range p.usable {
-		if listed.Has(p.Namespace, r.Network) && !slices.ContainsFunc(p.rails, r.Is) {
+		if listed.Has(p.job.Namespace, r.Network) && !slices.ContainsFunc(p.job.rails, r.Is) {
 			others = append(others, r.Network)
 		}
 	}
 	switch {
-	case !p.rdma():
-	case len(p.claim.Rails) > 0 && len(others) > 0:
+	case !usesRDMA(&p.job.Options):
+	case len(p.job.claim.Rails) > 0 && len(others) > 0:
 		all = append(all, conflict{"--claims", "the way to the rails", "attachments " + words.And(others)})
-	case len(p.claim.Rails) == 0 && claims.Has(p.spec, p.Name):
+	case len(p.job.claim.Rails) == 0 && claims.Has(p.spec, p.job.Name):
 		all = append(all, conflict{"--claims", "not given", "the claim " + claims.Name})
-	case len(p.Networks) > 0 && len(others) > 0:
-		all = append(all, conflict{"--network", words.And(p.Networks), "attachments " + words.And(others)})
+	case len(p.job.Networks) > 0 && len(others) > 0:
+		all = append(all, conflict{"--network", words.And(p.job.Networks), "attachments " + words.And(others)})
 	}
 	return all
 }
@@ -213,7 +214,7 @@ func (p injected) ofStart() []conflict {
 }
 
 // needlessRights notes privileges that RDMA does not need if the pods can lock memory without them.
-func (o *Options) needlessRights(template map[string]any) (d plan.Draft) {
+func needlessRights(o *Options, template map[string]any) (d plan.Draft) {
 	spec, _ := template["spec"].(map[string]any)
 	main := podspec.Main(spec, o.Container)
 	security, _ := main["securityContext"].(map[string]any)

@@ -33,8 +33,8 @@ func TestConflicts(t *testing.T) {
 		"no GPUs":         {"", "", func(o *Options) { o.GPUs = NoGPUs }, "--gpus is 0, but container c has 8 nvidia.com/gpu"},
 		"the same GPUs":   {"", "", func(o *Options) { o.GPUs = 8 }, ""},
 		"GPU resource":    {"", "", func(o *Options) { o.GPUResource = "amd.com/gpu" }, "--gpu-resource is amd.com/gpu, but container c has nvidia.com/gpu"},
-		"shm":             {"volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 8Gi}}], ", "volumeMounts: [{name: s, mountPath: /dev/shm}],", func(o *Options) { o.Shm = "16Gi" }, "--shm is 16Gi, but container c has volume s on /dev/shm"},
-		"runtime class":   {"runtimeClassName: kata, ", "", func(o *Options) { o.RuntimeClass = "nvidia" }, "--runtime-class is nvidia, but container c has runtimeClassName kata"},
+		"shm":             {"volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 8Gi}}], ", "volumeMounts: [{name: s, mountPath: /dev/shm}],", func(o *Options) { o.Storage.Shm = "16Gi" }, "--shm is 16Gi, but container c has volume s on /dev/shm"},
+		"runtime class":   {"runtimeClassName: kata, ", "", func(o *Options) { o.Scheduling.RuntimeClass = "nvidia" }, "--runtime-class is nvidia, but container c has runtimeClassName kata"},
 		"service account": {"", "", func(o *Options) { o.ServiceAccount = "default" }, "--service-account is default, but container c has serviceAccountName h-kim-sa"},
 		"own mode":        {"", "env: [{name: RAILHEAD_MODE, value: tcp}],", func(*Options) {}, "--mode is rdma, but container c has variable RAILHEAD_MODE=tcp"},
 		"own mode auto":   {"", "env: [{name: RAILHEAD_MODE, value: auto}],", func(*Options) {}, ""},
@@ -100,9 +100,9 @@ func TestInjectAgain(t *testing.T) {
 		"mode auto":       {none, func(o *Options) { o.Mode = nccl.Auto }, "", none},
 		"fewer rails":     {none, func(o *Options) { o.Networks = []string{"eno5np0-network"} }, "--network is eno5np0-network, but container c has attachments eno6np0-network, eno7np0-network and eno8np0-network", nil},
 		"more rails":      {func(o *Options) { o.Networks = []string{"eno5np0-network"} }, none, "", none},
-		"GDR level":       {func(o *Options) { o.GDRLevel = "PHB" }, func(o *Options) { o.GDRLevel = "SYS" }, "--gdr-level is SYS, but container c has variable RAILHEAD_GDR_LEVEL=PHB", nil},
-		"preflight":       {func(o *Options) { o.Preflight = PreflightFail }, func(o *Options) { o.Preflight = PreflightWarn }, "--preflight is warn", nil},
-		"shm":             {none, func(o *Options) { o.Shm = "16Gi" }, "", func(o *Options) { o.Shm = "16Gi" }},
+		"GDR level":       {func(o *Options) { o.Startup.GDRLevel = "PHB" }, func(o *Options) { o.Startup.GDRLevel = "SYS" }, "--gdr-level is SYS, but container c has variable RAILHEAD_GDR_LEVEL=PHB", nil},
+		"preflight":       {func(o *Options) { o.Startup.Preflight = PreflightFail }, func(o *Options) { o.Startup.Preflight = PreflightWarn }, "--preflight is warn", nil},
+		"shm":             {none, func(o *Options) { o.Storage.Shm = "16Gi" }, "", func(o *Options) { o.Storage.Shm = "16Gi" }},
 		"variable":        {func(o *Options) { o.Env = map[string]string{"A": "1"} }, func(o *Options) { o.Env = map[string]string{"A": "2"} }, "", func(o *Options) { o.Env = map[string]string{"A": "2"} }},
 		"files kept":      {func(o *Options) { o.Wrap = WrapNever }, none, "", func(o *Options) { o.Wrap = WrapNever }},
 		"files, always":   {func(o *Options) { o.Wrap = WrapNever }, func(o *Options) { o.Wrap = WrapAlways }, "--wrap is always, but container c has an init container that writes files", nil},
@@ -189,11 +189,11 @@ func TestInjectOnHostNetwork(t *testing.T) {
 	}
 	for _, mode := range []nccl.Mode{nccl.Auto, nccl.TCP} {
 		after, j := inject(before, plantest.Training(), Options{Programs: programs(), Mode: mode})
-		if networks := after.GetAnnotations()[networksAnnotation]; networks != "" || j.Failed() || j.Mode != nccl.TCP {
-			t.Errorf("mode %s: %q, mode %s\n%s", mode, networks, j.Mode, plantest.Wording(j.Findings))
+		if networks := after.GetAnnotations()[networksAnnotation]; networks != "" || j.draft.Failed() || j.job.Mode != nccl.TCP {
+			t.Errorf("mode %s: %q, mode %s\n%s", mode, networks, j.job.Mode, plantest.Wording(j.draft.Findings))
 		}
-		if said := strings.Contains(strings.Join(j.Notes, "\n"), "hostNetwork"); said != (mode == nccl.Auto) {
-			t.Errorf("mode %s: %q", mode, j.Notes)
+		if said := strings.Contains(strings.Join(j.draft.Notes, "\n"), "hostNetwork"); said != (mode == nccl.Auto) {
+			t.Errorf("mode %s: %q", mode, j.draft.Notes)
 		}
 	}
 }
@@ -201,8 +201,8 @@ func TestInjectOnHostNetwork(t *testing.T) {
 // TestInjectPathOfKnownKind: a path of templates says nothing about a kind whose templates are known.
 func TestInjectPathOfKnownKind(t *testing.T) {
 	_, j := inject(manifest(t, fmt.Sprintf(ownPod, "", "")), plantest.Training(), Options{Programs: programs(), TemplatePaths: []string{"spec.template"}})
-	if want := "--template-path has no effect on a Pod: railhead knows its pod templates."; !slices.Contains(j.Notes, want) {
-		t.Errorf("notes %q, want %q", j.Notes, want)
+	if want := "--template-path has no effect on a Pod: railhead knows its pod templates."; !slices.Contains(j.draft.Notes, want) {
+		t.Errorf("notes %q, want %q", j.draft.Notes, want)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestInjectNotesNeedless(t *testing.T) {
 	} {
 		c.o.Programs = programs()
 		_, j := inject(manifest(t, fmt.Sprintf(ownPod, "", c.ofContainer)), c.s, c.o)
-		notes := slices.DeleteFunc(j.Notes, func(note string) bool { return !strings.HasPrefix(note, "Container c ") })
+		notes := slices.DeleteFunc(j.draft.Notes, func(note string) bool { return !strings.HasPrefix(note, "Container c ") })
 		if len(notes) != len(c.want) {
 			t.Errorf("%s: %q", name, notes)
 			continue
@@ -295,7 +295,7 @@ func TestInjectRights(t *testing.T) {
 		}, "Kubernetes v1.32.1 has no image volumes"},
 		"privileged without a right": {before, func(_ *cluster.State, o *Options) { o.Privileged = true },
 			"service account h-kim-sa may use no SCC that allows privileged containers"},
-		"a runtime class that does not exist": {before, func(_ *cluster.State, o *Options) { o.RuntimeClass = "nvidai" }, "Did you mean nvidia?"},
+		"a runtime class that does not exist": {before, func(_ *cluster.State, o *Options) { o.Scheduling.RuntimeClass = "nvidai" }, "Did you mean nvidia?"},
 		"railhead-pod for other nodes": {before, func(s *cluster.State, o *Options) { o.Programs = o.Programs[1:] },
 			"railhead-pod is not available for nodes of architecture amd64"},
 	} {

@@ -22,13 +22,13 @@ import (
 // empty if a finding is Fail.
 func Deploy(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	j := newRequest(s, o)
-	checkOptions := func() { j.Add(checkFlags(j.Options, s.Server)) }
+	checkOptions := func() { j.draft.Add(checkFlags(j.job.Options, s.Server)) }
 	for _, stage := range []func(){checkOptions, j.place, j.decide, j.unchanged} {
-		if stage(); j.Failed() {
-			return plan.Plan{}, j.Findings
+		if stage(); j.draft.Failed() {
+			return plan.Plan{}, j.draft.Findings
 		}
 	}
-	return plan.Plan{Title: j.title(), Steps: j.steps(), Notes: j.Notes}, j.Findings
+	return plan.Plan{Title: titleOf(&j.job), Steps: j.steps(), Notes: j.draft.Notes}, j.draft.Findings
 }
 
 // Kinds returns the lists that every plan of a job reads. Needs returns the others.
@@ -39,10 +39,10 @@ func Kinds(server cluster.Server, o Options) []cluster.Kind {
 	if o.PodImage == "" {
 		kinds = append(kinds, cluster.ConfigMaps)
 	}
-	if len(o.claimNames()) > 0 {
+	if len(o.Storage.claimNames()) > 0 {
 		kinds = append(kinds, cluster.VolumeClaims)
 	}
-	for _, r := range o.references(cluster.State{}, "") {
+	for _, r := range o.Scheduling.references(cluster.State{}, "") {
 		kinds = append(kinds, r.list)
 	}
 	if o.Mode == nccl.TCP {
@@ -63,7 +63,7 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	if exists || len(workload.PodsOf(s, workload.Ref{Name: o.Name}, o.Namespace)) > 0 {
 		kinds = append(kinds, cluster.Objects)
 	}
-	if o.unbound(s, o.Namespace) {
+	if o.Storage.unbound(s, o.Namespace) {
 		kinds = append(kinds, cluster.StorageClasses)
 	}
 	var ofClaims []cluster.Kind
@@ -71,7 +71,7 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 		ofClaims = claims.Needs(s, o.Namespace, o.Claims)
 	}
 	kinds = append(kinds, ofClaims...)
-	pods := access.Pods{Rights: o.Rights, RDMA: o.Mode != nccl.TCP, Volumes: o.Volumes}
+	pods := access.Pods{Rights: o.Rights, RDMA: o.Mode != nccl.TCP, Volumes: o.Storage.Volumes}
 	rails := s.UsableRails(o.Namespace)
 	for _, n := range s.Nodes {
 		offers := func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 }
@@ -93,16 +93,16 @@ type job struct {
 
 // request decides a job on a cluster.
 type request struct {
-	job
-	plan.Draft
+	job    job
+	draft  plan.Draft
 	s      cluster.State
 	others cluster.State // without the job's own pods, whose resources the job may use
 }
 
 func newRequest(s cluster.State, o Options) *request {
-	o.setDefaults()
-	o.defaultKind(s)
-	o.defaultGPUs(s)
+	setDefaults(&o)
+	defaultKind(&o, s)
+	defaultGPUs(&o, s)
 	return &request{job: job{Options: o}, s: s, others: withoutJob(s, o.Name, o.Namespace)}
 }
 
@@ -122,41 +122,41 @@ func withoutJob(s cluster.State, job, namespace string) cluster.State {
 // decide chooses the rails, the nodes and the privileges of the pods.
 func (j *request) decide() {
 	j.devices()
-	account, d := access.Account(j.s, j.target(), j.ServiceAccount)
-	j.Add(d)
+	account, d := access.Account(j.s, targetOf(&j.job.Options), j.job.ServiceAccount)
+	j.draft.Add(d)
 	j.privileges(account, nil)
-	j.Add(j.claimsUsable(j.s, j.Namespace, j.Nodes))
-	j.Add(j.referencesExist(j.s, j.target()))
-	j.Add(j.queueActive(j.s, j.target()))
+	j.draft.Add(j.job.Storage.claimsUsable(j.s, j.job.Namespace, j.job.Nodes))
+	j.draft.Add(j.job.Scheduling.referencesExist(j.s, targetOf(&j.job.Options)))
+	j.draft.Add(j.job.Scheduling.queueActive(j.s, targetOf(&j.job.Options)))
 	needs, unset := j.quotaNeeds()
-	j.Add(checkQuotas(j.s, j.target(), needs, unset))
-	j.ReportOnce(fixedNames(j.variables(), "", j.rdma())...)
-	j.noteMemory()
-	if j.DisruptionBudget {
-		j.Note("The nodes of %s cannot be drained while its pods run, so node updates wait for it.", j.Name)
+	j.draft.Add(checkQuotas(j.s, targetOf(&j.job.Options), needs, unset))
+	j.draft.ReportOnce(fixedNames(variablesOf(&j.job.Options), "", usesRDMA(&j.job.Options))...)
+	j.draft.Add(memoryNotes(&j.job.Options))
+	if j.job.Scheduling.DisruptionBudget {
+		j.draft.Note("The nodes of %s cannot be drained while its pods run, so node updates wait for it.", j.job.Name)
 	}
 }
 
 // privileges chooses the rights of the pods. mounted has the kinds of the volumes of a manifest, as SCCs list them.
 func (j *request) privileges(account string, mounted []string) {
 	pods := access.Pods{
-		Rights:      j.Rights,
-		Job:         j.target(),
+		Rights:      j.job.Rights,
+		Job:         targetOf(&j.job.Options),
 		Account:     account,
-		RDMA:        len(j.rails) > 0,
-		Nodes:       j.candidates,
-		Volumes:     j.Volumes,
-		VolumeKinds: append(j.delivery().VolumeKinds(), mounted...),
+		RDMA:        len(j.job.rails) > 0,
+		Nodes:       j.job.candidates,
+		Volumes:     j.job.Storage.Volumes,
+		VolumeKinds: append(j.job.delivery().VolumeKinds(), mounted...),
 	}
-	if j.Script != nil {
+	if j.job.Script != nil {
 		pods.VolumeKinds = append(pods.VolumeKinds, "configMap")
 	}
 	var d plan.Draft
-	j.access, d = access.Choose(j.s, pods)
-	j.Add(d)
+	j.job.access, d = access.Choose(j.s, pods)
+	j.draft.Add(d)
 }
 
-func (j *job) title() string {
+func titleOf(j *job) string {
 	pods, network := words.Count(j.Nodes, "pod"), "over TCP"
 	if j.Nodes > 1 {
 		pods += " on separate nodes"
@@ -168,10 +168,10 @@ func (j *job) title() string {
 }
 
 // defaultGPUs chooses the GPU resource that most nodes offer, and the most GPUs that enough nodes have.
-func (o *Options) defaultGPUs(s cluster.State) {
+func defaultGPUs(o *Options, s cluster.State) {
 	counts := map[string][]int{} // resource -> GPUs of each node
 	for _, n := range s.Nodes {
-		if resource, count := n.GPUs(); count > 0 && o.excluded(s, o.Namespace, n) == "" {
+		if resource, count := n.GPUs(); count > 0 && o.Scheduling.excluded(s, o.Namespace, n) == "" {
 			counts[resource] = append(counts[resource], int(count))
 		}
 	}
@@ -192,17 +192,17 @@ func (o *Options) defaultGPUs(s cluster.State) {
 // addChanges adds the objects that are missing or different. Those of a job without pods, whose controller should make
 // some, are written again, to wait for the pods.
 func (j *request) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool) {
-	k := j.workload()
+	k := workloadOf(&j.job.Options)
 	for _, change := range j.objects(d) {
 		live, exists := plan.LiveObject(j.s, change.Object)
-		unchanged := exists && change.Verb == plan.Apply && plan.Unchanged(live, change.Object, j.grows()...)
+		unchanged := exists && change.Verb == plan.Apply && plan.Unchanged(live, change.Object, j.job.Scheduling.grows()...)
 		if unchanged && (hasPods || !k.Recreates) {
 			continue
 		}
 		step.Changes = append(step.Changes, change)
 		if exists && !unchanged && k.Revision != "" && live.Kind == k.GVK.Kind {
 			step.Disruption.RestartsPods = true
-			j.Note("%s already runs and will change: its pods restart.", j.Name)
+			j.draft.Note("%s already runs and will change: its pods restart.", j.job.Name)
 		}
 	}
 }
@@ -210,32 +210,32 @@ func (j *request) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool)
 // steps write the missing objects and wait for the pods.
 func (j *request) steps() []plan.Step {
 	var steps []plan.Step
-	d := j.delivery()
-	if step := d.Step(j.s, j.Namespace, plan.Labels(delivery.Component, "")); len(step.Changes) > 0 {
+	d := j.job.delivery()
+	if step := d.Step(j.s, j.job.Namespace, plan.Labels(delivery.Component, "")); len(step.Changes) > 0 {
 		steps = append(steps, step)
 	}
 	step := plan.Step{
 		ID:    "job",
-		Title: fmt.Sprintf("Create the pods of %s and wait until they run", j.Name),
-		Done:  Done(j.Name, j.Namespace, j.Nodes),
+		Title: fmt.Sprintf("Create the pods of %s and wait until they run", j.job.Name),
+		Done:  Done(j.job.Name, j.job.Namespace, j.job.Nodes),
 		Watch: []cluster.Kind{cluster.Pods, cluster.Events},
 	}
-	if j.Queue != "" {
+	if j.job.Scheduling.Queue != "" {
 		step.Watch = append(step.Watch, cluster.JobObjects) // which tell whether they are suspended
 	}
-	updatable := j.workload().Revision != ""
-	hasPods := len(workload.PodsOf(j.s, workload.Ref{Name: j.Name}, j.Namespace)) > 0
+	updatable := workloadOf(&j.job.Options).Revision != ""
+	hasPods := len(workload.PodsOf(j.s, workload.Ref{Name: j.job.Name}, j.job.Namespace)) > 0
 	if updatable && hasPods {
 		step.Watch = append(step.Watch, cluster.StatefulSets) // only its status tells which pods are outdated
 	}
 	j.addChanges(&step, d, hasPods)
-	switch _, _, exists := workload.Find(j.s, j.Name, j.Namespace); {
+	switch _, _, exists := workload.Find(j.s, j.job.Name, j.job.Namespace); {
 	case len(step.Changes) > 0:
 		steps = append(steps, step)
 	case exists && !hasPods:
-		j.Note("%s exists, but has no pods: see %s.", j.Name, "railhead status "+j.Name+" -n "+j.Namespace)
+		j.draft.Note("%s exists, but has no pods: see %s.", j.job.Name, "railhead status "+j.job.Name+" -n "+j.job.Namespace)
 	case exists && !step.Done(j.s).Done: // an interrupted deploy continues to wait
-		step.Title = fmt.Sprintf("Wait until the pods of %s run", j.Name)
+		step.Title = fmt.Sprintf("Wait until the pods of %s run", j.job.Name)
 		steps = append(steps, step)
 	}
 	return steps

@@ -51,11 +51,11 @@ func jobCases() map[string]struct {
 		"multi-job":               {plantest.Training(), with(func(o *Options) { o.Kind = "" })},
 		"multi-scheduling": {queueing(), with(func(o *Options) {
 			o.Kind, o.CPU, o.Memory, o.Guaranteed = "", "32", "256Gi", true
-			o.Labels = map[string]string{"team": "vision", "cost-center": "42"}
-			o.Annotations = map[string]string{"example.com/owner": "h-kim, r-sato"}
-			o.StartupProbe, o.Preflight, o.GDRLevel = true, PreflightFail, "PHB"
-			o.Queue, o.PriorityClass, o.Scheduler = "team-a", "training", "bin-packing"
-			o.GracePeriod, o.DisruptionBudget = 10*time.Minute, true
+			o.Scheduling.Labels = map[string]string{"team": "vision", "cost-center": "42"}
+			o.Scheduling.Annotations = map[string]string{"example.com/owner": "h-kim, r-sato"}
+			o.Startup.StartupProbe, o.Startup.Preflight, o.Startup.GDRLevel = true, PreflightFail, "PHB"
+			o.Scheduling.Queue, o.Scheduling.PriorityClass, o.Scheduling.Scheduler = "team-a", "training", "bin-packing"
+			o.Scheduling.GracePeriod, o.Scheduling.DisruptionBudget = 10*time.Minute, true
 		})},
 		"multi-volumes": {volumes(), with(func(o *Options) {
 			o.Kind, o.SCC = "", ""
@@ -64,17 +64,17 @@ func jobCases() map[string]struct {
 				"scratch=emptydir:2Ti:/scratch", "home=nfs:[fd00::1]:/export/home:/home", "models=hostpath:/srv/models:/models:ro",
 			} {
 				v, _ := volume.Parse(text)
-				o.Volumes = append(o.Volumes, v)
+				o.Storage.Volumes = append(o.Storage.Volumes, v)
 			}
 		})},
 		"multi-jobset": {plantest.Training(), with(func(o *Options) {
-			o.Kind, o.Nodes, o.GPUs, o.Memory, o.CPU, o.EphemeralStorage, o.Shm = JobSet, 2, 4, "512Gi", "64000m", "200Gi", "1024Gi"
+			o.Kind, o.Nodes, o.GPUs, o.Memory, o.CPU, o.EphemeralStorage, o.Storage.Shm = JobSet, 2, 4, "512Gi", "64000m", "200Gi", "1024Gi"
 		})},
 		"single": {plantest.Training(), with(func(o *Options) {
-			o.Type, o.Nodes, o.PullSecrets, o.PullPolicy, o.RuntimeClass = Single, 0, []string{"pull"}, "Always", "nvidia"
+			o.Type, o.Nodes, o.PullSecrets, o.PullPolicy, o.Scheduling.RuntimeClass = Single, 0, []string{"pull"}, "Always", "nvidia"
 			o.Env = map[string]string{"NCCL_DEBUG": "INFO", "MASTER_PORT": "1234"}
-			o.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
-			o.Tolerations = []cluster.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}}
+			o.Scheduling.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+			o.Scheduling.Tolerations = []cluster.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}}
 		})},
 		"multi-pod-image": {
 			plantest.Training(),
@@ -466,7 +466,7 @@ func TestPodSecurity(t *testing.T) {
 			j.devices()
 			j.privileges("", nil)
 			got := map[string]any{}
-			if security := j.access.Pod; security != nil {
+			if security := j.job.access.Pod; security != nil {
 				got = plan.Fields(security)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

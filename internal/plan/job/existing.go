@@ -19,11 +19,11 @@ const (
 
 // place checks the namespace and the existing objects of the job.
 func (j *request) place() {
-	j.Add(namespaceReady(j.s, j.target()))
-	j.Add(j.replaced(j.s))
-	if j.workload().Recreates && j.hasCommand() {
-		j.Note("A %s restarts the command whenever it ends, also after success; --kind job runs it once.",
-			j.workload().GVK.Kind)
+	j.draft.Add(namespaceReady(j.s, targetOf(&j.job.Options)))
+	j.draft.Add(replacedByFlags(&j.job.Options, j.s))
+	if workloadOf(&j.job.Options).Recreates && hasCommand(&j.job.Options) {
+		j.draft.Note("A %s restarts the command whenever it ends, also after success; --kind job runs it once.",
+			workloadOf(&j.job.Options).GVK.Kind)
 	}
 }
 
@@ -46,25 +46,25 @@ func namespaceReady(s cluster.State, job plan.Target) (d plan.Draft) {
 	return d
 }
 
-// replaced refuses a job whose name another kind or type of job has.
-func (o *Options) replaced(s cluster.State) (d plan.Draft) {
+// replacedByFlags refuses a job whose name another kind or type of job has.
+func replacedByFlags(o *Options, s cluster.State) (d plan.Draft) {
 	if s.Problem(cluster.JobObjects) != nil {
 		d.Unknown(s, JobReplaced, cluster.JobObjects,
 			"whether "+o.Name+" already exists as a job of another kind could not be read")
 	}
 	reason := ""
 	k, live, exists := workload.Find(s, o.Name, o.Namespace)
-	switch wanted := o.workload().GVK.Kind; {
+	switch wanted := workloadOf(o).GVK.Kind; {
 	case !exists:
 		return d
 	case k.GVK.Kind != wanted:
 		reason = fmt.Sprintf("%s already exists as a %s, so it cannot be deployed as a %s", o.Name, k.GVK.Kind, wanted)
-	case o.Kind == StatefulSet && (workload.Field(live.Fields, "spec.serviceName") == o.service()) != o.multi():
+	case o.Kind == StatefulSet && (workload.Field(live.Fields, "spec.serviceName") == serviceName(o)) != isMulti(o):
 		reason = fmt.Sprintf("%s already exists with another --type, which cannot be changed in a StatefulSet", o.Name)
 	default:
 		return d
 	}
-	d.Report(prevented(o.target(), reason, check.Observed("namespace/"+o.Namespace, reason, "")))
+	d.Report(prevented(targetOf(o), reason, check.Observed("namespace/"+o.Namespace, reason, "")))
 	return d
 }
 
@@ -76,21 +76,21 @@ func prevented(job plan.Target, reason string, seen []check.Evidence) check.Find
 
 // unchanged refuses a change of fields that the server rejects.
 func (j *request) unchanged() {
-	k := j.workload()
-	live, exists := j.s.Object(k.GVK.Kind, j.Namespace, j.Name)
+	k := workloadOf(&j.job.Options)
+	live, exists := j.s.Object(k.GVK.Kind, j.job.Namespace, j.job.Name)
 	if len(k.Fixed) == 0 || !exists {
 		return
 	}
-	want := writer{j.Options}.workloadObject(j.template(j.delivery())).Object
+	want := writer{j.job.Options}.workloadObject(j.job.template(j.job.delivery())).Object
 	for _, field := range k.Fixed {
 		path := "spec." + field
 		wanted := map[string]any{field: workload.Field(want, path)}
 		applied, _ := workload.Field(live.Applied, "f:spec.f:"+field).(map[string]any)
-		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted, j.grows()...) ||
+		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted, j.job.Scheduling.grows()...) ||
 			plan.Drops(applied, wanted[field]) {
-			j.Report(prevented(j.target(),
-				fmt.Sprintf("%s exists with other settings, and a %s cannot be changed", j.Name, k.GVK.Kind),
-				check.Observed(k.GVK.Kind+"/"+j.Name+" "+path,
+			j.draft.Report(prevented(targetOf(&j.job.Options),
+				fmt.Sprintf("%s exists with other settings, and a %s cannot be changed", j.job.Name, k.GVK.Kind),
+				check.Observed(k.GVK.Kind+"/"+j.job.Name+" "+path,
 					"immutable, and different from this request", "the same")))
 			return
 		}

@@ -56,8 +56,8 @@ func effect(v podspec.Variable, obstacle string, rdma bool) string {
 	return "The settings of the pods are in files, which replace no variable: it is kept, right or wrong."
 }
 
-// variables returns those that the options give the pods, and those that their command sets.
-func (o *Options) variables() []podspec.Variable {
+// variablesOf returns those that the options give the pods, and those that their command sets.
+func variablesOf(o *Options) []podspec.Variable {
 	var all []podspec.Variable
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		all = append(all, podspec.Variable{Name: name, Value: o.Env[name]})

@@ -19,33 +19,34 @@ import (
 
 // findNodes looks for nodes for pods with the rails, and sets the candidates.
 func (j *request) findNodes(rails []cluster.Rail) nodeChoice {
-	c := j.needs(rails).find(j.others)
-	j.candidates = c.candidates
+	c := j.job.needs(rails).find(j.others)
+	j.job.candidates = c.candidates
 	return c
 }
 
 // requireNodes fails if there are not enough free nodes for the job, and gives the reason for each other node.
 func (j *request) requireNodes() {
 	if !j.s.Knows(cluster.Nodes) {
-		j.Unknown(j.s, plan.FreeNodes, cluster.Nodes, "nodes could not be read, so whether enough are free is unknown")
+		j.draft.Unknown(j.s, plan.FreeNodes, cluster.Nodes, "nodes could not be read, so whether enough are free is unknown")
 		return
 	}
-	c := j.findNodes(j.rails)
-	if !c.enough(j.Nodes, j.Queue) {
-		j.Report(j.tooFewNodes(c, len(j.s.Nodes)))
+	c := j.findNodes(j.job.rails)
+	if !c.enough(j.job.Nodes, j.job.Scheduling.Queue) {
+		j.draft.Report(j.job.tooFewNodes(c, len(j.s.Nodes)))
 		return
 	}
-	if free := len(c.free); free < j.Nodes {
-		j.Note("%d of the %d nodes that %s needs are free now: it waits in queue %s.", free, j.Nodes, j.Name, j.Queue)
+	if free := len(c.free); free < j.job.Nodes {
+		j.draft.Note("%d of the %d nodes that %s needs are free now: it waits in queue %s.", free, j.job.Nodes,
+			j.job.Name, j.job.Scheduling.Queue)
 	}
-	j.Add(j.checkLeaf(c))
+	j.draft.Add(j.job.checkLeaf(c))
 	if !j.s.Knows(cluster.Pods) {
-		j.Unknown(j.s, plan.FreeNodes, cluster.Pods, fmt.Sprintf("found %s with the resources of a pod; "+
+		j.draft.Unknown(j.s, plan.FreeNodes, cluster.Pods, fmt.Sprintf("found %s with the resources of a pod; "+
 			"pods of all namespaces could not be read, so how much is free is unknown",
 			words.Count(len(c.free), "node")))
 	}
-	if kinds := gpuTypes(c.candidates); len(kinds) > 1 && j.GPUs > 0 && j.multi() {
-		j.Note("The nodes have different GPUs (%s): the slowest sets the pace. Choose with --node-selector.",
+	if kinds := gpuTypes(c.candidates); len(kinds) > 1 && j.job.GPUs > 0 && isMulti(&j.job.Options) {
+		j.draft.Note("The nodes have different GPUs (%s): the slowest sets the pace. Choose with --node-selector.",
 			strings.Join(kinds, "; "))
 	}
 }
@@ -59,13 +60,13 @@ func (j *job) tooFewNodes(c nodeChoice, of int) check.Finding {
 	needs := j.describeRequests()
 	fix := check.ByUser("Request fewer nodes or GPUs, or wait until other pods end.", "railhead inventory")
 	if len(c.free) > 0 {
-		fix.Commands = append(fix.Commands, j.target().CommandWith(fmt.Sprintf("--nodes %d", len(c.free))))
+		fix.Commands = append(fix.Commands, targetOf(&j.Options).CommandWith(fmt.Sprintf("--nodes %d", len(c.free))))
 	}
 	var seen []check.Evidence
 	for _, n := range c.free {
 		seen = append(seen, check.Observed("node/"+n.Name, "free", "")...)
 	}
-	return plan.Failure(plan.FreeNodes, j.target().Ref(),
+	return plan.Failure(plan.FreeNodes, targetOf(&j.Options).Ref(),
 		fmt.Sprintf("%s needs %s with %s free; %d of %d nodes qualify",
 			j.Name, words.Count(j.Nodes, "node"), needs, len(c.free), of),
 		append(seen, rejectionEvidence(c.rejected, needs)...), fix)
@@ -146,8 +147,8 @@ func (s Scheduling) leafLabel(nodes []cluster.Node) string {
 
 // checkLeaf fails if no leaf switch has enough of the nodes.
 func (j *job) checkLeaf(c nodeChoice) (d plan.Draft) {
-	label, nodes := j.leafLabel(c.candidates), c.free
-	if j.Queue != "" {
+	label, nodes := j.Scheduling.leafLabel(c.candidates), c.free
+	if j.Scheduling.Queue != "" {
 		nodes = c.candidates
 	}
 	of, most := map[string]int{}, "none"
@@ -158,28 +159,28 @@ func (j *job) checkLeaf(c nodeChoice) (d plan.Draft) {
 			}
 		}
 	}
-	if j.Leaf == LeafRequire && j.Nodes > 1 && of[most] < j.Nodes {
-		d.Fail(plan.FreeNodes, j.target().Ref(),
+	if j.Scheduling.Leaf == LeafRequire && j.Nodes > 1 && of[most] < j.Nodes {
+		d.Fail(plan.FreeNodes, targetOf(&j.Options).Ref(),
 			fmt.Sprintf("no leaf switch has the %s that %s needs", words.Count(j.Nodes, "node"), j.Name),
 			check.Observed("label "+cmp.Or(label, "of leaf switches"),
 				fmt.Sprintf("%s: %d", most, of[most]), fmt.Sprint(j.Nodes)),
 			check.ByUser("Request fewer nodes, name the label with --leaf-label, or let the pods only prefer one leaf.",
-				j.target().CommandWith("--leaf prefer")))
+				targetOf(&j.Options).CommandWith("--leaf prefer")))
 	}
 	return d
 }
 
 // leafAffinity puts the pods behind one leaf switch, if the nodes have labels that name it.
 func (j *job) leafAffinity() *corev1.PodAffinity {
-	label := j.leafLabel(j.candidates)
-	if label == "" || j.Nodes == 1 || j.Leaf == LeafAny {
+	label := j.Scheduling.leafLabel(j.candidates)
+	if label == "" || j.Nodes == 1 || j.Scheduling.Leaf == LeafAny {
 		return nil
 	}
 	term := corev1.PodAffinityTerm{
 		TopologyKey:   label,
-		LabelSelector: &metav1.LabelSelector{MatchLabels: j.selector()},
+		LabelSelector: &metav1.LabelSelector{MatchLabels: jobSelector(&j.Options)},
 	}
-	if j.Leaf == LeafRequire {
+	if j.Scheduling.Leaf == LeafRequire {
 		return &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}
 	}
 	return &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{

@@ -26,43 +26,43 @@ func Inject(
 	manifest unstructured.Unstructured, s cluster.State, o Options,
 ) (unstructured.Unstructured, []check.Finding) {
 	object, j := inject(manifest, s, o)
-	return object, j.Findings
+	return object, j.draft.Findings
 }
 
 func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (unstructured.Unstructured, *request) {
 	j, templates := injection(manifest, s, o)
 	kind, known := o.KindOf(manifest)
 	if !known {
-		j.Report(unknownKind(manifest))
+		j.draft.Report(unknownKind(manifest))
 		return manifest, j
 	}
 	if len(templates) == 0 {
-		j.Report(unsuitable(manifest, "the manifest has no pod template", "spec.template",
+		j.draft.Report(unsuitable(manifest, "the manifest has no pod template", "spec.template",
 			check.ByUser("Correct the manifest.")))
 		return manifest, j
 	}
 	if len(o.TemplatePaths) > 0 && kind.GVK.Kind != "" {
-		j.Note("--template-path has no effect on a %s: railhead knows its pod templates.", kind.GVK.Kind)
+		j.draft.Note("--template-path has no effect on a %s: railhead knows its pod templates.", kind.GVK.Kind)
 	}
-	if j.decideFor(manifest, templates, o); j.Failed() {
+	if j.decideFor(manifest, templates, o); j.draft.Failed() {
 		return manifest, j
 	}
 	object := *manifest.DeepCopy()
 	if kind.Cluster {
-		j.Report(otherNamespaces(manifest, j.Namespace))
+		j.draft.Report(otherNamespaces(manifest, j.job.Namespace))
 	}
 	byFiles := map[string][]string{} // names of the containers, by the obstacle
 	for _, template := range o.podTemplates(object) {
 		spec, _ := template["spec"].(map[string]any)
-		shape := j.shapeFor(kind, podspec.Main(spec, o.Container), o)
+		shape := j.job.shapeFor(kind, podspec.Main(spec, o.Container), o)
 		obstacle := shape.start.obstacle(spec, podspec.Main(spec, o.Container))
 		if err := shape.add(template); err != nil {
-			j.Report(unsuitable(manifest, err.Error(), "a container with a command",
+			j.draft.Report(unsuitable(manifest, err.Error(), "a container with a command",
 				check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image.")))
 			return manifest, j
 		}
 		main := podspec.Main(spec, o.Container)
-		j.ReportOnce(fixedNames(podspec.Variables(main), obstacle, j.rdma())...)
+		j.draft.ReportOnce(fixedNames(podspec.Variables(main), obstacle, usesRDMA(&j.job.Options))...)
 		annotations := podspec.Child(podspec.Child(template, "metadata"), "annotations")
 		if annotations[workload.Injected] = workload.ByCommand; obstacle != "" {
 			annotations[workload.Injected] = workload.ByFiles
@@ -70,7 +70,7 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 		}
 	}
 	if o.Wrap != WrapNever {
-		j.Report(insteadOfCommand(objectRef(manifest), byFiles)...)
+		j.draft.Report(insteadOfCommand(objectRef(manifest), byFiles)...)
 	}
 	return object, j
 }
@@ -82,21 +82,21 @@ func (j *job) shapeFor(kind workload.Kind, main map[string]any, o Options) podSh
 		job:       j.withGPUsOf(main, o),
 		delivery:  j.delivery(),
 		container: j.Container,
-		env:       j.withoutOwn(j.settings()),
-		own:       j.ownVariables(),
+		env:       withoutOwn(&j.Options, settingsOf(&j.Options)),
+		own:       ownVariables(&j.Options),
 		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
 		start:     start{wrap: o.Wrap},
 	}
 	if kind.OwnCommand {
 		shape.start.controller = kind.GVK.Kind
 	}
-	if j.RuntimeClass != "" {
-		shape.pod.RuntimeClassName = &j.RuntimeClass
+	if j.Scheduling.RuntimeClass != "" {
+		shape.pod.RuntimeClassName = &j.Scheduling.RuntimeClass
 	}
 	if j.Privileged {
 		shape.security = j.access.Container
 	}
-	for _, t := range j.chosenTolerations() {
+	for _, t := range j.Scheduling.chosenTolerations() {
 		shape.tolerations = append(shape.tolerations, plan.Fields(&t))
 	}
 	if j.SCC != "" {
@@ -120,9 +120,9 @@ func (j *job) withGPUsOf(main map[string]any, o Options) *job {
 // and the ResourceClaimTemplate if they claim their rails. They carry its name, so that deleting another job keeps
 // them.
 func (j *request) injectionParts() []unstructured.Unstructured {
-	parts := j.delivery().Missing(j.s, j.Namespace, plan.Labels(delivery.Component, j.Name))
-	if len(j.claim.Rails) > 0 {
-		parts = append(parts, j.claim.Template(j.target()))
+	parts := j.job.delivery().Missing(j.s, j.job.Namespace, plan.Labels(delivery.Component, j.job.Name))
+	if len(j.job.claim.Rails) > 0 {
+		parts = append(parts, j.job.claim.Template(targetOf(&j.job.Options)))
 	}
 	return parts
 }
@@ -134,10 +134,10 @@ func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (
 	o.Name = cmp.Or(manifest.GetName(), strings.TrimRight(manifest.GetGenerateName(), "-."))
 	o.Type, o.manifest = Single, true // the manifest sets the number of pods
 	j := newRequest(s, o)
-	j.GPUs = o.GPUs
+	j.job.GPUs = o.GPUs
 	templates := o.podTemplates(manifest)
 	if resource, n := requestedGPUs(templates, o.Container); n > 0 {
-		j.GPUResource, j.GPUs = resource, n
+		j.job.GPUResource, j.job.GPUs = resource, n
 	}
 	return j, templates
 }
@@ -224,27 +224,27 @@ func objectRef(o unstructured.Unstructured) check.Ref {
 
 // decideFor chooses the rails and the privileges of the pods.
 func (j *request) decideFor(manifest unstructured.Unstructured, templates []map[string]any, o Options) {
-	flags := flagCheck{Options: j.Options, server: j.s.Server}
+	flags := flagCheck{Options: j.job.Options, server: j.s.Server}
 	flags.values()
 	flags.imageVolumes()
-	j.Add(flags.Draft)
-	j.Add(j.referencesExist(j.s, j.target()))
-	if j.Failed() {
+	j.draft.Add(flags.draft)
+	j.draft.Add(j.job.Scheduling.referencesExist(j.s, targetOf(&j.job.Options)))
+	if j.draft.Failed() {
 		return
 	}
-	if j.railsFor(manifest, templates); j.Failed() {
+	if j.railsFor(manifest, templates); j.draft.Failed() {
 		return
 	}
-	j.findNodes(j.rails)
+	j.findNodes(j.job.rails)
 	j.programsExist()
-	j.privileges(cmp.Or(j.ServiceAccount, firstAccount(templates)), podspec.VolumeKinds(templates))
-	if j.access.IPCLock {
-		j.Add(j.requireRoot(j.s.Server, templates))
+	j.privileges(cmp.Or(j.job.ServiceAccount, firstAccount(templates)), podspec.VolumeKinds(templates))
+	if j.job.access.IPCLock {
+		j.draft.Add(requireRoot(&j.job.Options, j.s.Server, templates))
 	}
-	canLock := !slices.ContainsFunc(j.Findings, func(f check.Finding) bool { return f.Check == access.PodMemlock })
+	canLock := !slices.ContainsFunc(j.draft.Findings, func(f check.Finding) bool { return f.Check == access.PodMemlock })
 	for _, template := range templates {
 		if canLock {
-			j.Add(j.needlessRights(template))
+			j.draft.Add(needlessRights(&j.job.Options, template))
 		}
 		j.refuseConflicts(manifest, template, o)
 	}
@@ -257,23 +257,23 @@ func (j *request) railsFor(manifest unstructured.Unstructured, templates []map[s
 		return workload.Field(template, "spec.hostNetwork") == true
 	})
 	switch {
-	case j.Mode == nccl.TCP:
-	case onHost && j.Mode == nccl.Auto:
-		j.Mode = nccl.TCP
-		j.Note("Mode auto uses TCP: pods with hostNetwork: true get no rail. Without it they get one.")
+	case j.job.Mode == nccl.TCP:
+	case onHost && j.job.Mode == nccl.Auto:
+		j.job.Mode = nccl.TCP
+		j.draft.Note("Mode auto uses TCP: pods with hostNetwork: true get no rail. Without it they get one.")
 	case onHost:
-		j.Fail(ManifestSuitable, objectRef(manifest), "its pods use the network of their node, where they get no rail",
+		j.draft.Fail(ManifestSuitable, objectRef(manifest), "its pods use the network of their node, where they get no rail",
 			check.Observed("spec.hostNetwork", "true", "not set"),
 			check.ByUser("Remove hostNetwork: true, which RDMA does not need: each rail is an interface of the pod.",
-				j.target().CommandWith("--mode tcp")))
-	case j.Mode == nccl.Auto:
-		j.rails = j.usableRails(0)
-		if j.Mode = nccl.RDMA; len(j.rails) == 0 {
-			j.Mode = nccl.TCP
+				targetOf(&j.job.Options).CommandWith("--mode tcp")))
+	case j.job.Mode == nccl.Auto:
+		j.job.rails = j.usableRails(0)
+		if j.job.Mode = nccl.RDMA; len(j.job.rails) == 0 {
+			j.job.Mode = nccl.TCP
 			j.noteTCP()
 		}
 	default:
-		j.rails = j.requiredRails(0)
+		j.job.rails = j.requiredRails(0)
 	}
 }
 
@@ -288,7 +288,7 @@ func firstAccount(templates []map[string]any) string {
 }
 
 // requireRoot fails if IPC_LOCK would have no effect, because the manifest keeps the pods from being root.
-func (o *Options) requireRoot(server cluster.Server, templates []map[string]any) (d plan.Draft) {
+func requireRoot(o *Options, server cluster.Server, templates []map[string]any) (d plan.Draft) {
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
 		main := podspec.Main(spec, o.Container)
@@ -298,7 +298,7 @@ func (o *Options) requireRoot(server cluster.Server, templates []map[string]any)
 		security := podspec.Security(spec, main)
 		refuse := func(source, got, want string) {
 			container := fmt.Sprintf("container %v", main["name"])
-			d.Report(access.NotRoot(server, o.target(), container, source, got, want))
+			d.Report(access.NotRoot(server, targetOf(o), container, source, got, want))
 		}
 		user, set := security["runAsUser"]
 		switch {

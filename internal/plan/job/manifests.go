@@ -113,7 +113,7 @@ func (i *fileInjection) inject(m unstructured.Unstructured, namespaced bool) {
 		injected.SetNamespace(ns)
 	}
 	i.out = append(i.out, injected)
-	i.draft.Add(j.Draft) // manifests of a namespace have most notes in common
+	i.draft.Add(j.draft) // manifests of a namespace have most notes in common
 	for _, part := range j.injectionParts() {
 		if !i.parts.Has(part) && !i.all.Has(part) {
 			i.parts = append(i.parts, part)

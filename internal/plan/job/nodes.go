@@ -39,7 +39,7 @@ func (j *job) requests(rails []cluster.Rail) cluster.Resources {
 		}
 	}
 	if j.Memory != "" {
-		shm := resource.MustParse(j.shm())
+		shm := resource.MustParse(shmSize(&j.Options))
 		requests["memory"] += shm.Value()
 	}
 	requests.Add(perResource(rails))

@@ -13,7 +13,7 @@ import (
 // TestJobOnNodes: pods run only on the named nodes.
 func TestJobOnNodes(t *testing.T) {
 	o := jobOptions()
-	o.NodeNames = []string{"gpu-1", "gpu-2"}
+	o.Scheduling.NodeNames = []string{"gpu-1", "gpu-2"}
 	p, findings := Deploy(plantest.Training(), o)
 	if check.Worst(findings) >= check.Warn {
 		t.Fatal(findings)
@@ -38,7 +38,7 @@ func TestJobOnNodes(t *testing.T) {
 	if d := cmp.Diff(any(want), got); d != "" {
 		t.Error(d)
 	}
-	o.NodeNames = []string{"gpu-1", "cpu-1"}
+	o.Scheduling.NodeNames = []string{"gpu-1", "cpu-1"}
 	if _, findings := Deploy(plantest.Training(), o); check.Worst(findings) != check.Fail {
 		t.Errorf("a node without rails: %v", findings)
 	}

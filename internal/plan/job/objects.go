@@ -49,31 +49,31 @@ func (w writer) meta(name string) metav1.ObjectMeta {
 // objects returns the changes that write the job's own objects, in their order.
 func (j *request) objects(d delivery.Delivery) []plan.Change {
 	var changes []plan.Change
-	w := writer{j.Options}
+	w := writer{j.job.Options}
 	add := func(object unstructured.Unstructured, why string) {
 		changes = append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: why})
 	}
-	if j.Script != nil {
-		add(w.scriptObject(), "contains "+j.Script.Name)
+	if j.job.Script != nil {
+		add(w.scriptObject(), "contains "+j.job.Script.Name)
 	}
-	if j.multi() && j.Kind != JobSet { // whose controller makes one
+	if isMulti(&j.job.Options) && j.job.Kind != JobSet { // whose controller makes one
 		add(w.serviceObject(), "gives every pod a DNS name before it is ready, for the rendezvous")
 	}
-	_, live, _ := workload.Find(j.s, j.Name, j.Namespace)
-	before, after := j.claim.Changes(j.target(), live.Fields)
+	_, live, _ := workload.Find(j.s, j.job.Name, j.job.Namespace)
+	before, after := j.job.claim.Changes(targetOf(&j.job.Options), live.Fields)
 	changes = append(changes, before...)
-	pods := words.Count(j.Nodes, "pod")
+	pods := words.Count(j.job.Nodes, "pod")
 	why := fmt.Sprintf("runs %s, once", pods)
-	if j.workload().Recreates {
+	if workloadOf(&j.job.Options).Recreates {
 		why = "keeps " + pods + " running"
 	}
 	budget := w.budgetObject(j.s.Server.Minor)
-	if live, exists := plan.LiveObject(j.s, budget); j.DisruptionBudget {
+	if live, exists := plan.LiveObject(j.s, budget); j.job.Scheduling.DisruptionBudget {
 		add(budget, "keeps drains of nodes from evicting its pods")
 	} else if exists {
 		changes = append(changes, plan.Deletion(live, "is no longer asked for: drains of nodes may evict its pods"))
 	}
-	add(w.workloadObject(j.template(d)), why+j.describeQueue())
+	add(w.workloadObject(j.job.template(d)), why+j.job.Scheduling.describeQueue())
 	return append(changes, after...)
 }
 
@@ -89,7 +89,7 @@ func (w writer) workloadObject(template map[string]any) unstructured.Unstructure
 }
 
 func (w writer) scriptObject() unstructured.Unstructured {
-	object := corev1.ConfigMap{ObjectMeta: w.meta(w.scriptName())}
+	object := corev1.ConfigMap{ObjectMeta: w.meta(scriptName(&w.Options))}
 	if key, content := w.Script.Name, w.Script.Content; utf8.Valid(content) {
 		object.Data = map[string]string{key: string(content)}
 	} else {
@@ -100,11 +100,11 @@ func (w writer) scriptObject() unstructured.Unstructured {
 
 func (w writer) serviceObject() unstructured.Unstructured {
 	return plan.Typed(corev1.SchemeGroupVersion.WithKind("Service"), &corev1.Service{
-		ObjectMeta: w.meta(w.service()),
+		ObjectMeta: w.meta(serviceName(&w.Options)),
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
 			PublishNotReadyAddresses: true,
-			Selector:                 w.selector(),
+			Selector:                 jobSelector(&w.Options),
 		},
 	})
 }
@@ -113,15 +113,15 @@ func (w writer) statefulSetObject(template map[string]any) unstructured.Unstruct
 	set := appsv1.StatefulSet{ObjectMeta: w.workloadMeta(), Spec: appsv1.StatefulSetSpec{
 		Replicas:            new(int32(w.Nodes)),
 		PodManagementPolicy: appsv1.ParallelPodManagement,
-		Selector:            &metav1.LabelSelector{MatchLabels: w.selector()},
+		Selector:            &metav1.LabelSelector{MatchLabels: jobSelector(&w.Options)},
 	}}
-	if w.multi() {
-		set.Spec.ServiceName = w.service()
+	if isMulti(&w.Options) {
+		set.Spec.ServiceName = serviceName(&w.Options)
 	}
-	object := plan.Typed(w.workload().GVK, &set)
+	object := plan.Typed(workloadOf(&w.Options).GVK, &set)
 	spec := object.Object["spec"].(map[string]any)
 	spec["template"] = template
-	if !w.multi() {
+	if !isMulti(&w.Options) {
 		delete(spec, "serviceName") // the type writes it even if empty
 	}
 	return object
@@ -129,14 +129,14 @@ func (w writer) statefulSetObject(template map[string]any) unstructured.Unstruct
 
 // jobObject returns a Job, in which a pod has the DNS name of its index if it has the service as its subdomain.
 func (w writer) jobObject(template map[string]any) unstructured.Unstructured {
-	if w.multi() {
-		template["spec"].(map[string]any)["subdomain"] = w.service()
+	if isMulti(&w.Options) {
+		template["spec"].(map[string]any)["subdomain"] = serviceName(&w.Options)
 	}
 	object := unstructured.Unstructured{Object: map[string]any{
 		"metadata": plan.Fields(new(w.workloadMeta())),
 		"spec":     w.runOnce(template),
 	}}
-	object.SetGroupVersionKind(w.workload().GVK)
+	object.SetGroupVersionKind(workloadOf(&w.Options).GVK)
 	return object
 }
 
@@ -158,7 +158,7 @@ func (w writer) jobSetObject(template map[string]any) unstructured.Unstructured 
 	object := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"network": map[string]any{
 			"enableDNSHostnames":       true,
-			"subdomain":                w.service(),
+			"subdomain":                serviceName(&w.Options),
 			"publishNotReadyAddresses": true,
 		},
 		"failurePolicy": map[string]any{"maxRestarts": int64(0)},
@@ -168,7 +168,7 @@ func (w writer) jobSetObject(template map[string]any) unstructured.Unstructured 
 			"template": map[string]any{"spec": w.runOnce(template)},
 		}},
 	}}}
-	object.SetGroupVersionKind(w.workload().GVK)
+	object.SetGroupVersionKind(workloadOf(&w.Options).GVK)
 	object.Object["metadata"] = plan.Fields(new(w.workloadMeta()))
 	return object
 }
@@ -184,7 +184,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 			Name:            workload.TrainContainer,
 			Image:           j.Image,
 			ImagePullPolicy: corev1.PullPolicy(j.PullPolicy),
-			Command:         j.command(),
+			Command:         commandOf(&j.Options),
 			StartupProbe:    j.startupProbe(),
 		}}},
 	}
@@ -193,7 +193,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 		main := &pod.Spec.Containers[0]
 		main.VolumeMounts = append(main.VolumeMounts, v.Mount())
 	}
-	maps.Copy(pod.Annotations, j.Annotations)
+	maps.Copy(pod.Annotations, j.Scheduling.Annotations)
 	if j.access.SCC != "" {
 		pod.Annotations[access.RequiredSCC] = j.access.SCC
 	}
@@ -210,7 +210,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 		security:  j.access.Container,
 	}
 	if j.Script != nil {
-		shape.script = j.scriptName()
+		shape.script = scriptName(&j.Options)
 	}
 	template := plan.Fields(&pod)
 	_ = shape.add(template) // cannot fail: the pod has a container with a command
@@ -222,8 +222,8 @@ func (j *job) delivery() delivery.Delivery {
 	return delivery.Delivery{By: j.Delivery, Image: j.PodImage, Programs: programs}
 }
 
-// command returns the command that railhead-pod starts in the pods.
-func (o *Options) command() []string {
+// commandOf returns the command that railhead-pod starts in the pods.
+func commandOf(o *Options) []string {
 	switch {
 	case len(o.Command) > 0:
 		return o.Command

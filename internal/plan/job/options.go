@@ -59,9 +59,9 @@ type Options struct {
 	manifest        bool     // inject: a manifest makes the pods
 	access.Rights
 	Resources
-	Storage
-	Scheduling
-	Startup
+	Storage    Storage
+	Scheduling Scheduling
+	Startup    Startup
 }
 
 // Resources are the requests and limits of each pod besides its GPUs and rails.
@@ -83,7 +83,7 @@ type Script struct {
 	Content []byte
 }
 
-func (o *Options) setDefaults() {
+func setDefaults(o *Options) {
 	o.Mode = cmp.Or(o.Mode, nccl.RDMA)
 	if o.Type = cmp.Or(o.Type, Multi); o.Type == Single {
 		o.Nodes = 1
@@ -99,40 +99,40 @@ func (o *Options) setDefaults() {
 
 // defaultKind keeps the kind of a job that exists, so that no second workload joins the first. A Job runs a command
 // once; a StatefulSet keeps pods that wait for `railhead launch`.
-func (o *Options) defaultKind(s cluster.State) {
+func defaultKind(o *Options, s cluster.State) {
 	existing, _, exists := workload.Find(s, o.Name, o.Namespace)
 	switch {
 	case o.Kind != "":
 	case exists:
 		o.Kind = strings.ToLower(existing.GVK.Kind)
-	case o.hasCommand():
+	case hasCommand(o):
 		o.Kind = IndexedJob
 	default:
 		o.Kind = StatefulSet
 	}
 }
 
-// workload returns the row of the kind that runs the pods.
-func (o *Options) workload() workload.Kind {
+// workloadOf returns the row of the kind that runs the pods.
+func workloadOf(o *Options) workload.Kind {
 	k, _ := workload.Deployed(o.Kind) // validate refuses others
 	return k
 }
 
-func (o *Options) multi() bool        { return o.Type == Multi }
-func (o *Options) rdma() bool         { return o.Mode == nccl.RDMA }
-func (o *Options) service() string    { return o.Name + "-headless" }
-func (o *Options) scriptName() string { return o.Name + "-script" }
-func (o *Options) hasCommand() bool   { return len(o.Command) > 0 || o.Script != nil }
+func isMulti(o *Options) bool       { return o.Type == Multi }
+func usesRDMA(o *Options) bool      { return o.Mode == nccl.RDMA }
+func serviceName(o *Options) string { return o.Name + "-headless" }
+func scriptName(o *Options) string  { return o.Name + "-script" }
+func hasCommand(o *Options) bool    { return len(o.Command) > 0 || o.Script != nil }
 
-// processes returns the number of training processes in each pod.
-func (o *Options) processes() int { return max(o.GPUs, 1) }
+// processCount returns the number of training processes in each pod.
+func processCount(o *Options) int { return max(o.GPUs, 1) }
 
-func (o *Options) selector() map[string]string {
+func jobSelector(o *Options) map[string]string {
 	return map[string]string{plan.LabelInstance: o.Name, plan.LabelComponent: workload.ComponentJob}
 }
 
-// target returns the job as plans name it.
-func (o *Options) target() plan.Target {
+// targetOf returns the job as plans name it.
+func targetOf(o *Options) plan.Target {
 	return plan.Target{Name: o.Name, Namespace: o.Namespace, Manifest: o.manifest, SCC: o.SCC}
 }
 
@@ -154,10 +154,11 @@ func (j *job) resources() map[string]string {
 	return resources
 }
 
-// shm returns the size of /dev/shm. NCCL and data loaders talk through it; the 64 MiB of the runtime are too small for
-// both. Its files count against the memory limit of the container that wrote them (Kubernetes docs, volumes: emptyDir).
-func (o *Options) shm() string {
-	return canonical(cmp.Or(o.Shm, fmt.Sprintf("%dGi", 8*o.processes())))
+// shmSize returns the size of /dev/shm. NCCL and data loaders talk through it; the 64 MiB of the runtime are too small
+// for both. Its files count against the memory limit of the container that wrote them (Kubernetes docs, volumes:
+// emptyDir).
+func shmSize(o *Options) string {
+	return canonical(cmp.Or(o.Storage.Shm, fmt.Sprintf("%dGi", 8*processCount(o))))
 }
 
 // canonical returns a quantity as the API server writes it, so that a second run finds it unchanged.

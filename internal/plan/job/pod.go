@@ -10,41 +10,43 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// noteMemory adds a note if the pods request more memory than the user asked for.
-func (j *request) noteMemory() {
-	if j.Memory != "" {
-		memory, shm := canonical(j.Memory), j.shm()
-		j.Note("Each pod requests %s of memory: %s, and %s for /dev/shm, which counts against the limit.",
+// memoryNotes notes that the pods request more memory than the user asked for.
+func memoryNotes(o *Options) (d plan.Draft) {
+	if o.Memory != "" {
+		memory, shm := canonical(o.Memory), shmSize(o)
+		d.Note("Each pod requests %s of memory: %s, and %s for /dev/shm, which counts against the limit.",
 			sum(memory, shm), memory, shm)
 	}
+	return d
 }
 
 // environment returns the variables that launchers read: PET_* are the defaults of the flags of torchrun
 // (torch/distributed/argparse_util.py).
 func (j *job) environment() []corev1.EnvVar {
-	nodes, processes := strconv.Itoa(j.Nodes), strconv.Itoa(j.processes())
-	all := append(j.settings(), []corev1.EnvVar{
-		{Name: "MASTER_ADDR", Value: j.master()},
+	nodes, processes := strconv.Itoa(j.Nodes), strconv.Itoa(processCount(&j.Options))
+	all := append(settingsOf(&j.Options), []corev1.EnvVar{
+		{Name: "MASTER_ADDR", Value: masterAddress(&j.Options)},
 		{Name: "MASTER_PORT", Value: MasterPort},
 		{Name: "NNODES", Value: nodes},
 		{Name: "NPROC_PER_NODE", Value: processes},
-		{Name: "WORLD_SIZE", Value: strconv.Itoa(j.Nodes * j.processes())},
-		{Name: "PET_MASTER_ADDR", Value: j.master()},
+		{Name: "WORLD_SIZE", Value: strconv.Itoa(j.Nodes * processCount(&j.Options))},
+		{Name: "PET_MASTER_ADDR", Value: masterAddress(&j.Options)},
 		{Name: "PET_MASTER_PORT", Value: MasterPort},
 		{Name: "PET_NNODES", Value: nodes},
 		{Name: "PET_NPROC_PER_NODE", Value: processes},
-		j.rank("NODE_RANK"),
-		j.rank("PET_NODE_RANK"),
+		rankVariable(&j.Options, "NODE_RANK"),
+		rankVariable(&j.Options, "PET_NODE_RANK"),
 	}...)
-	return append(j.withoutOwn(append(all, j.home()...)), j.ownVariables()...)
+	return append(withoutOwn(&j.Options, append(all, j.home()...)), ownVariables(&j.Options)...)
 }
 
 // withoutOwn returns the variables that the user does not set.
-func (o *Options) withoutOwn(all []corev1.EnvVar) []corev1.EnvVar {
+func withoutOwn(o *Options, all []corev1.EnvVar) []corev1.EnvVar {
 	return slices.DeleteFunc(all, func(v corev1.EnvVar) bool {
 		_, own := o.Env[v.Name]
 		return own
@@ -52,7 +54,7 @@ func (o *Options) withoutOwn(all []corev1.EnvVar) []corev1.EnvVar {
 }
 
 // ownVariables returns the variables of the user.
-func (o *Options) ownVariables() []corev1.EnvVar {
+func ownVariables(o *Options) []corev1.EnvVar {
 	var all []corev1.EnvVar
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		all = append(all, corev1.EnvVar{Name: name, Value: o.Env[name]})
@@ -60,12 +62,12 @@ func (o *Options) ownVariables() []corev1.EnvVar {
 	return all
 }
 
-// rank returns the variable with the rank that the controller sets in the pod.
-func (o *Options) rank(name string) corev1.EnvVar {
+// rankVariable returns the variable with the rank that the controller sets in the pod.
+func rankVariable(o *Options, name string) corev1.EnvVar {
 	if o.Nodes == 1 {
 		return corev1.EnvVar{Name: name, Value: "0"}
 	}
-	return fieldVar(name, o.workload().Rank.FieldPath())
+	return fieldVar(name, workloadOf(o).Rank.FieldPath())
 }
 
 // fieldVar returns a variable with the value of a pod field.
@@ -74,12 +76,12 @@ func fieldVar(name, path string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: field}}
 }
 
-// master returns the address of the pod of rank 0.
-func (o *Options) master() string {
+// masterAddress returns the address of the pod of rank 0.
+func masterAddress(o *Options) string {
 	if o.Nodes == 1 {
 		return "127.0.0.1"
 	}
-	return fmt.Sprintf("%s.%s.%s.svc", o.workload().LeaderOf(o.Name), o.service(), o.Namespace)
+	return fmt.Sprintf("%s.%s.%s.svc", workloadOf(o).LeaderOf(o.Name), serviceName(o), o.Namespace)
 }
 
 // podFields returns the fields of the pod: no token, no service variables, one pod per node.
@@ -101,16 +103,16 @@ func (j *job) podFields() corev1.PodSpec {
 // selector has one name (k8s.io/api core/v1 NodeSelectorTerm, MatchFields), and terms are alternatives.
 func (j *job) affinity() *corev1.Affinity {
 	affinity := corev1.Affinity{PodAffinity: j.leafAffinity()}
-	if j.multi() {
+	if isMulti(&j.Options) {
 		affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 				TopologyKey:   corev1.LabelHostname,
-				LabelSelector: &metav1.LabelSelector{MatchLabels: j.selector()},
+				LabelSelector: &metav1.LabelSelector{MatchLabels: jobSelector(&j.Options)},
 			}},
 		}
 	}
 	var terms []corev1.NodeSelectorTerm
-	for _, name := range j.NodeNames {
+	for _, name := range j.Scheduling.NodeNames {
 		field := corev1.NodeSelectorRequirement{
 			Key:      metav1.ObjectNameField,
 			Operator: corev1.NodeSelectorOpIn,
@@ -148,7 +150,7 @@ func (s Scheduling) chosenTolerations() []corev1.Toleration {
 
 // tolerations returns the user's tolerations, and one for the taint that keeps other pods off nodes with GPUs.
 func (j *job) tolerations() []corev1.Toleration {
-	all := j.chosenTolerations()
+	all := j.Scheduling.chosenTolerations()
 	tainted := slices.ContainsFunc(j.candidates, func(n cluster.Node) bool {
 		return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == j.GPUResource })
 	})
@@ -177,7 +179,8 @@ func (j *job) home() []corev1.EnvVar {
 // volumes returns the volumes of the user, and the home.
 func (j *job) volumes() []volume.Volume {
 	if len(j.home()) == 0 {
-		return j.Volumes
+		return j.Storage.Volumes
 	}
-	return append(slices.Clone(j.Volumes), volume.Volume{Name: "railhead-home", Kind: volume.Empty, Path: homeFolder})
+	home := volume.Volume{Name: "railhead-home", Kind: volume.Empty, Path: homeFolder}
+	return append(slices.Clone(j.Storage.Volumes), home)
 }

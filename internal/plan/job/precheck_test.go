@@ -125,7 +125,7 @@ func TestRequestPrechecks(t *testing.T) {
 			says: []string{"1048576 bytes", "--copy"},
 		},
 		"invalid quantities": {
-			o:    func(o *Options) { o.Shm, o.CPU, o.Memory = "much", "0", "-1Gi" },
+			o:    func(o *Options) { o.Storage.Shm, o.CPU, o.Memory = "much", "0", "-1Gi" },
 			want: []string{fails[0], fails[0], fails[0]},
 		},
 		"an invalid variable name": {
@@ -210,7 +210,7 @@ func TestFixedKindIsNotChanged(t *testing.T) {
 			"the same":       {func(*Options) {}, ""},
 			"another image":  {func(o *Options) { o.Image += "-rc1" }, other},
 			"another number": {func(o *Options) { o.Nodes = 1 }, other},
-			"no scheduler":   {func(o *Options) { o.Scheduler = "" }, other},
+			"no scheduler":   {func(o *Options) { o.Scheduling.Scheduler = "" }, other},
 			"another kind": {
 				func(o *Options) { o.Kind = StatefulSet },
 				"already exists as a " + name + ", so it cannot be deployed as a StatefulSet",
@@ -219,7 +219,7 @@ func TestFixedKindIsNotChanged(t *testing.T) {
 			t.Run(name+", "+situation, func(t *testing.T) {
 				o := jobOptions()
 				o.Kind = kind
-				o.Scheduler = "volcano"
+				o.Scheduling.Scheduler = "volcano"
 				s := plantest.Training()
 				first, _ := Deploy(s, o)
 				s = plantest.With(s, plantest.Live(first))
@@ -302,9 +302,9 @@ func TestNodePrechecks(t *testing.T) {
 		}, want: []string{"fail free-nodes"}, says: []string{"taint team"}},
 		"a taint that is tolerated": {s: func(s *cluster.State) {
 			s.Nodes[0].Taints = []cluster.Taint{{Key: "team", Value: "b", Effect: "NoSchedule"}}
-		}, o: func(o *Options) { o.Tolerations = []cluster.Taint{{Key: "team"}} }},
+		}, o: func(o *Options) { o.Scheduling.Tolerations = []cluster.Taint{{Key: "team"}} }},
 		"a selector": {o: func(o *Options) {
-			o.NodeSelector = map[string]string{"rack": "a"}
+			o.Scheduling.NodeSelector = map[string]string{"rack": "a"}
 		}, want: []string{"fail gpu-nodes", "fail free-nodes"},
 			says: []string{"nodes gpu-1, gpu-2, cpu-1: label rack is not a"}},
 		"a selector of the namespace": {s: func(s *cluster.State) {

@@ -52,22 +52,22 @@ func checkQuotas(s cluster.State, job plan.Target, needs cluster.Resources, unse
 
 // quotaNeeds returns the amounts of the job that quotas count, and the names that its pods do not set.
 func (j *request) quotaNeeds() (needs cluster.Resources, unset []string) {
-	perPod := j.requests(j.rails)
+	perPod := j.job.requests(j.job.rails)
 	for _, name := range []string{"cpu", "memory"} {
 		if perPod[name] == 0 {
 			unset = append(unset, name, "requests."+name, "limits."+name)
 		}
 	}
-	n := int64(j.Nodes)
+	n := int64(j.job.Nodes)
 	needs = cluster.Resources{"pods": n, "count/pods": n}
-	for class, devices := range j.claim.Devices() { // Kubernetes docs, resource quotas: quota for DRA
+	for class, devices := range j.job.claim.Devices() { // Kubernetes docs, resource quotas: quota for DRA
 		needs[class+".deviceclass.resource.k8s.io/devices"] = devices * n
 	}
 	for name, amount := range quotaNames(perPod, perPod) {
 		needs[name] = amount * n
 	}
-	d := j.delivery()
-	for _, c := range append(d.Step(j.s, j.Namespace, nil).Changes, j.objects(d)...) {
+	d := j.job.delivery()
+	for _, c := range append(d.Step(j.s, j.job.Namespace, nil).Changes, j.objects(d)...) {
 		if _, exists := plan.LiveObject(j.s, c.Object); exists {
 			continue
 		}

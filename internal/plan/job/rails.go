@@ -17,41 +17,41 @@ import (
 
 // requiredRails returns the rails of the job, and fails if there are none. need is the number of nodes, if known.
 func (j *request) requiredRails(need int) []cluster.Rail {
-	if claims.Wanted(j.s, j.Namespace, j.Claims) {
-		return j.claimed(claims.Require(j.s, j.others, j.claimants(need), j.Draft))
+	if claims.Wanted(j.s, j.job.Namespace, j.job.Claims) {
+		return j.claimed(claims.Require(j.s, j.others, j.claimants(need), j.draft))
 	}
 	a := j.attachments()
 	rails := a.require()
-	j.Draft = a.Draft
+	j.draft = a.Draft
 	if len(rails) == 0 && j.s.Problem(cluster.DRADevices) != nil {
-		j.Unknown(j.s, plan.RailsAttached, cluster.DRADevices, "whether DRA drivers offer rails could not be read")
+		j.draft.Unknown(j.s, plan.RailsAttached, cluster.DRADevices, "whether DRA drivers offer rails could not be read")
 	}
 	return rails
 }
 
 // usableRails returns the rails that the job can have; there may be none.
 func (j *request) usableRails(need int) []cluster.Rail {
-	if claims.Wanted(j.s, j.Namespace, j.Claims) {
-		return j.claimed(claims.Prefer(j.s, j.others, j.claimants(need), j.Draft))
+	if claims.Wanted(j.s, j.job.Namespace, j.job.Claims) {
+		return j.claimed(claims.Prefer(j.s, j.others, j.claimants(need), j.draft))
 	}
-	return j.attachments().chosen(j.s.UsableRails(j.Namespace))
+	return j.attachments().chosen(j.s.UsableRails(j.job.Namespace))
 }
 
 // claimants returns the pods as those that claim rails. need is the number of nodes, if known.
 func (j *request) claimants(need int) claims.Pods {
 	return claims.Pods{
-		Job:      j.target(),
-		Networks: j.Networks,
-		Flag:     j.Claims,
-		GPUs:     j.claim.GPUs,
-		Nodes:    j.needs(nil).suitable(j.s),
+		Job:      targetOf(&j.job.Options),
+		Networks: j.job.Networks,
+		Flag:     j.job.Claims,
+		GPUs:     j.job.claim.GPUs,
+		Nodes:    j.job.needs(nil).suitable(j.s),
 		Need:     need,
 	}
 }
 
 // claimed takes the claim, and returns its rails unless the job failed.
 func (j *request) claimed(c claims.Claim, d plan.Draft) []cluster.Rail {
-	if j.claim, j.Draft = c, d; d.Failed() {
+	if j.job.claim, j.draft = c, d; d.Failed() {
 		return nil
 	}
 	return c.Rails
@@ -66,7 +66,7 @@ type attachments struct {
 }
 
 func (j *request) attachments() attachments {
-	return attachments{Draft: j.Draft, s: j.s, job: j.target(), named: j.Networks}
+	return attachments{Draft: j.draft, s: j.s, job: targetOf(&j.job.Options), named: j.job.Networks}
 }
 
 // require returns the rails, and fails if there are none. An RDMA attachment without a device is a failure: the job

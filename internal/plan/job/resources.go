@@ -39,7 +39,7 @@ func sum(a, b string) string {
 func (p podShape) shmOf(spec, main map[string]any) string {
 	name := ownShm(main)
 	if name == "" {
-		return p.job.shm()
+		return shmSize(&p.job.Options)
 	}
 	dir, _ := podspec.Named(podspec.Items(spec["volumes"]), name)["emptyDir"].(map[string]any)
 	if dir["medium"] != "Memory" || dir["sizeLimit"] == nil {

@@ -44,34 +44,34 @@ const queueLabel = "kueue.x-k8s.io/queue-name"
 
 // scheduling checks labels, annotations, names and times.
 func (f *flagCheck) scheduling() {
-	f.oneOf("--leaf", cmp.Or(f.Leaf, LeafPrefer), LeafPrefer, LeafRequire, LeafAny)
+	f.oneOf("--leaf", cmp.Or(f.Scheduling.Leaf, LeafPrefer), LeafPrefer, LeafRequire, LeafAny)
 	own := plan.Labels("", f.Name)
-	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
-		errs := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(f.Labels[key])...)
+	for _, key := range slices.Sorted(maps.Keys(f.Scheduling.Labels)) {
+		errs := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(f.Scheduling.Labels[key])...)
 		if _, set := own[key]; set || len(errs) > 0 {
-			f.wrong("--label", strconv.Quote(key+"="+f.Labels[key]), "a valid label that railhead does not set itself",
-				"Correct it.")
+			f.wrong("--label", strconv.Quote(key+"="+f.Scheduling.Labels[key]),
+				"a valid label that railhead does not set itself", "Correct it.")
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(f.Annotations)) {
+	for _, key := range slices.Sorted(maps.Keys(f.Scheduling.Annotations)) {
 		if len(validation.IsQualifiedName(key)) > 0 {
 			f.wrong("--annotation", strconv.Quote(key), "the name of an annotation", "Correct it.")
 		}
 	}
 	for _, name := range []struct{ flag, value string }{
-		{"--queue", f.Queue},
-		{"--priority-class", f.PriorityClass},
-		{"--scheduler", f.Scheduler},
+		{"--queue", f.Scheduling.Queue},
+		{"--priority-class", f.Scheduling.PriorityClass},
+		{"--scheduler", f.Scheduling.Scheduler},
 	} {
 		if name.value != "" && len(validation.IsDNS1123Subdomain(name.value)) > 0 {
 			f.wrong(name.flag, strconv.Quote(name.value), "the name of an object", "Correct it.")
 		}
 	}
-	if f.GracePeriod < 0 || f.GracePeriod%time.Second != 0 {
-		f.wrong("--grace-period", f.GracePeriod.String(), "a number of whole seconds, such as 10m", "Correct it.")
+	if f.Scheduling.GracePeriod < 0 || f.Scheduling.GracePeriod%time.Second != 0 {
+		f.wrong("--grace-period", f.Scheduling.GracePeriod.String(), "a number of whole seconds, such as 10m", "Correct it.")
 	}
-	if f.Queue != "" && !f.server.Serves(cluster.KueueGroup) {
-		f.Fail(plan.ServerSupport, check.Ref{Kind: check.Server},
+	if f.Scheduling.Queue != "" && !f.server.Serves(cluster.KueueGroup) {
+		f.draft.Fail(plan.ServerSupport, check.Ref{Kind: check.Server},
 			"the cluster has no Kueue, so nothing would queue the job",
 			check.Observed("API groups", "no "+cluster.KueueGroup, cluster.KueueGroup),
 			check.ByUser("Leave out --queue."))
@@ -84,23 +84,23 @@ func (f *flagCheck) guaranteed() {
 	if f.Guaranteed && (f.CPU == "" || f.Memory == "") {
 		f.wrong("--guaranteed", "given without --cpu and --memory", "given with both",
 			"Set both. Whole CPUs are exclusive where the kubelet has the static CPU policy.",
-			f.target().CommandWith("--guaranteed --cpu 32 --memory 256Gi"))
+			targetOf(&f.Options).CommandWith("--guaranteed --cpu 32 --memory 256Gi"))
 	}
 }
 
 // workloadMeta returns the metadata of the object that runs the pods.
 func (w writer) workloadMeta() metav1.ObjectMeta {
 	meta := w.meta(w.Name)
-	meta.Labels, meta.Annotations = w.labels(), w.Annotations
-	if w.Queue != "" {
-		meta.Labels[queueLabel] = w.Queue
+	meta.Labels, meta.Annotations = w.labels(), w.Scheduling.Annotations
+	if w.Scheduling.Queue != "" {
+		meta.Labels[queueLabel] = w.Scheduling.Queue
 	}
 	return meta
 }
 
 // labels returns the labels of the workload and its pods.
 func (w writer) labels() map[string]string {
-	labels := maps.Clone(w.Labels)
+	labels := maps.Clone(w.Scheduling.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
@@ -110,13 +110,13 @@ func (w writer) labels() map[string]string {
 
 // schedule adds the fields of the pod.
 func (j *job) schedule(spec *corev1.PodSpec) {
-	spec.NodeSelector, spec.Tolerations, spec.Affinity = j.NodeSelector, j.tolerations(), j.affinity()
-	spec.PriorityClassName, spec.SchedulerName = j.PriorityClass, j.Scheduler
-	if j.RuntimeClass != "" {
-		spec.RuntimeClassName = &j.RuntimeClass
+	spec.NodeSelector, spec.Tolerations, spec.Affinity = j.Scheduling.NodeSelector, j.tolerations(), j.affinity()
+	spec.PriorityClassName, spec.SchedulerName = j.Scheduling.PriorityClass, j.Scheduling.Scheduler
+	if j.Scheduling.RuntimeClass != "" {
+		spec.RuntimeClassName = &j.Scheduling.RuntimeClass
 	}
-	if j.GracePeriod > 0 {
-		spec.TerminationGracePeriodSeconds = new(int64(j.GracePeriod / time.Second))
+	if j.Scheduling.GracePeriod > 0 {
+		spec.TerminationGracePeriodSeconds = new(int64(j.Scheduling.GracePeriod / time.Second))
 	}
 }
 
@@ -131,7 +131,7 @@ func (w writer) budgetObject(serverMinor int) unstructured.Unstructured {
 		ObjectMeta: w.meta(w.Name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: new(intstr.FromInt(w.Nodes)),
-			Selector:     &metav1.LabelSelector{MatchLabels: w.selector()},
+			Selector:     &metav1.LabelSelector{MatchLabels: jobSelector(&w.Options)},
 		},
 	}
 	if serverMinor >= unhealthyEvictionMinor {

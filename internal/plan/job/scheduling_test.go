@@ -35,18 +35,18 @@ func TestSchedulingPrechecks(t *testing.T) {
 			Namespace: "other", Name: "x-0", Node: "gpu-1", Phase: "Running", Requests: cluster.Resources{"nvidia.com/gpu": 8},
 		})
 	}
-	queue := func(o *Options) { o.Queue = "team-a" }
+	queue := func(o *Options) { o.Scheduling.Queue = "team-a" }
 	pair := func(key, value string) map[string]string { return map[string]string{key: value} }
 	runPrechecks(t, queueing, map[string]precheck{
-		"a label":              {o: func(o *Options) { o.Labels = pair("team", "vision") }},
-		"a label with a blank": {o: func(o *Options) { o.Labels = pair("team", "my team") }, want: fails, says: []string{`"team=my team"`}},
+		"a label":              {o: func(o *Options) { o.Scheduling.Labels = pair("team", "vision") }},
+		"a label with a blank": {o: func(o *Options) { o.Scheduling.Labels = pair("team", "my team") }, want: fails, says: []string{`"team=my team"`}},
 		"a label of railhead": {
-			o:    func(o *Options) { o.Labels = pair("app.kubernetes.io/instance", "x") },
+			o:    func(o *Options) { o.Scheduling.Labels = pair("app.kubernetes.io/instance", "x") },
 			want: fails, says: []string{"a valid label that railhead does not set itself"},
 		},
-		"an annotation with a blank": {o: func(o *Options) { o.Annotations = pair("my owner", "x") }, want: fails},
-		"a queue with a blank":       {o: func(o *Options) { o.Queue = "team a" }, want: fails, says: []string{"--queue"}},
-		"half a second":              {o: func(o *Options) { o.GracePeriod = time.Second / 2 }, want: fails, says: []string{"whole seconds"}},
+		"an annotation with a blank": {o: func(o *Options) { o.Scheduling.Annotations = pair("my owner", "x") }, want: fails},
+		"a queue with a blank":       {o: func(o *Options) { o.Scheduling.Queue = "team a" }, want: fails, says: []string{"--queue"}},
+		"half a second":              {o: func(o *Options) { o.Scheduling.GracePeriod = time.Second / 2 }, want: fails, says: []string{"whole seconds"}},
 		"guaranteed without memory": {
 			o:    func(o *Options) { o.Guaranteed, o.CPU = true, "32" },
 			want: fails, says: []string{"--guaranteed is given without --cpu and --memory"},
@@ -56,12 +56,12 @@ func TestSchedulingPrechecks(t *testing.T) {
 			want: []string{"fail server-support"}, says: []string{"the cluster has no Kueue"},
 		},
 		"a queue of another namespace": {
-			o:    func(o *Options) { o.Queue = "team-c" },
+			o:    func(o *Options) { o.Scheduling.Queue = "team-c" },
 			want: fails,
 			says: []string{`--queue is "team-c", but must be a LocalQueue of namespace train: team-a, team-b`},
 		},
 		"a queue that admits nothing": {
-			o:    func(o *Options) { o.Queue = "team-b" },
+			o:    func(o *Options) { o.Scheduling.Queue = "team-b" },
 			want: []string{"warn queue-admission"},
 			says: []string{"queue team-b admits nothing now: Can't submit new workloads to clusterQueue"},
 		},
@@ -69,13 +69,13 @@ func TestSchedulingPrechecks(t *testing.T) {
 			s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.LocalQueues) }, o: queue,
 			want: []string{"unknown job-request"}, says: []string{"LocalQueue of namespace train team-a exists could not be read"},
 		},
-		"classes that exist": {o: func(o *Options) { o.PriorityClass, o.RuntimeClass = "training", "nvidia" }},
+		"classes that exist": {o: func(o *Options) { o.Scheduling.PriorityClass, o.Scheduling.RuntimeClass = "training", "nvidia" }},
 		"a class misspelt": {
-			o:    func(o *Options) { o.PriorityClass = "trainnig" },
+			o:    func(o *Options) { o.Scheduling.PriorityClass = "trainnig" },
 			want: fails, says: []string{"must be a PriorityClass: training", "Did you mean training?"},
 		},
 		"no such runtime class": {
-			o:    func(o *Options) { o.RuntimeClass = "kata" },
+			o:    func(o *Options) { o.Scheduling.RuntimeClass = "kata" },
 			want: fails, says: []string{"must be a RuntimeClass: nvidia"},
 		},
 		"no free node": {s: busy, want: []string{"fail free-nodes"}},
@@ -87,26 +87,26 @@ func TestSchedulingPrechecks(t *testing.T) {
 			want: []string{"fail free-nodes"},
 		},
 		"a distance that NCCL does not know": {
-			o:    func(o *Options) { o.GDRLevel = "near" },
+			o:    func(o *Options) { o.Startup.GDRLevel = "near" },
 			want: fails, says: []string{"--gdr-level is near, but must be LOC, PIX, PXB, PHB or SYS"},
 		},
 		"a probe of no rails": {
-			o:    func(o *Options) { o.StartupProbe, o.Mode = true, nccl.TCP },
+			o:    func(o *Options) { o.Startup.StartupProbe, o.Mode = true, nccl.TCP },
 			want: fails, says: []string{"--startup-probe is given with --mode tcp"},
 		},
-		"an unknown preflight": {o: func(o *Options) { o.Preflight = "maybe" }, want: fails},
-		"one leaf":             {s: leaves("a", "a"), o: func(o *Options) { o.Leaf = LeafRequire }},
+		"an unknown preflight": {o: func(o *Options) { o.Startup.Preflight = "maybe" }, want: fails},
+		"one leaf":             {s: leaves("a", "a"), o: func(o *Options) { o.Scheduling.Leaf = LeafRequire }},
 		"two leaves": {
-			s: leaves("a", "b"), o: func(o *Options) { o.Leaf = LeafRequire },
+			s: leaves("a", "b"), o: func(o *Options) { o.Scheduling.Leaf = LeafRequire },
 			want: []string{"fail free-nodes"}, says: []string{"no leaf switch has the 2 nodes that h-kim needs"},
 		},
 		"two leaves are allowed": {s: leaves("a", "b")},
 		"no leaf is known": {
-			o:    func(o *Options) { o.Leaf = LeafRequire },
+			o:    func(o *Options) { o.Scheduling.Leaf = LeafRequire },
 			want: []string{"fail free-nodes"}, says: []string{"--leaf-label"},
 		},
 		"a budget": {
-			o:    func(o *Options) { o.DisruptionBudget = true },
+			o:    func(o *Options) { o.Scheduling.DisruptionBudget = true },
 			says: []string{"cannot be drained while its pods run, so node updates wait for it"},
 		},
 	})
@@ -128,10 +128,10 @@ func TestLeafAffinity(t *testing.T) {
 		want string // the rule for the label
 	}{
 		"by default":                             {func(*Options) {}, "podAffinity: preferredDuringScheduling"},
-		"required":                               {func(o *Options) { o.Leaf = LeafRequire }, "podAffinity: requiredDuringScheduling"},
-		"any":                                    {func(o *Options) { o.Leaf = LeafAny }, ""},
+		"required":                               {func(o *Options) { o.Scheduling.Leaf = LeafRequire }, "podAffinity: requiredDuringScheduling"},
+		"any":                                    {func(o *Options) { o.Scheduling.Leaf = LeafAny }, ""},
 		"one pod":                                {func(o *Options) { o.Type = Single }, ""},
-		"another label, which nodes do not have": {func(o *Options) { o.LeafLabel = "leaf" }, ""},
+		"another label, which nodes do not have": {func(o *Options) { o.Scheduling.LeafLabel = "leaf" }, ""},
 	} {
 		s, o := plantest.Training(), jobOptions()
 		leaves("a", "a")(&s)
@@ -147,7 +147,7 @@ func TestLeafAffinity(t *testing.T) {
 // TestQueued: a job that Kueue holds waits, unless its queue will never admit it.
 func TestQueued(t *testing.T) {
 	o := jobOptions()
-	o.Kind, o.Queue = "", "team-a"
+	o.Kind, o.Scheduling.Queue = "", "team-a"
 	p, findings := Deploy(queueing(), o)
 	if len(p.Steps) == 0 || !slices.Contains(p.Steps[len(p.Steps)-1].Watch, cluster.JobObjects) {
 		t.Fatalf("watches %+v\n%s", p.Steps, plantest.Wording(findings))
@@ -191,7 +191,7 @@ func TestQueued(t *testing.T) {
 func TestAdmitted(t *testing.T) {
 	for queue, unchanged := range map[string]bool{"team-a": true, "": false} {
 		o := jobOptions()
-		o.Kind, o.Queue, o.Tolerations = IndexedJob, queue, []cluster.Taint{{Key: "gpu"}}
+		o.Kind, o.Scheduling.Queue, o.Scheduling.Tolerations = IndexedJob, queue, []cluster.Taint{{Key: "gpu"}}
 		p, findings := Deploy(queueing(), o)
 		if len(p.Steps) == 0 {
 			t.Fatal(plantest.Wording(findings))
@@ -214,7 +214,7 @@ func TestAdmitted(t *testing.T) {
 func TestBudgetOfOldServers(t *testing.T) {
 	for minor, want := range map[int]bool{0: false, 26: false, 27: true} {
 		s, o := queueing(), jobOptions()
-		s.Server.Minor, o.Kind, o.DisruptionBudget = minor, IndexedJob, true
+		s.Server.Minor, o.Kind, o.Scheduling.DisruptionBudget = minor, IndexedJob, true
 		p, findings := Deploy(s, o)
 		if got := strings.Contains(plantest.Manifests(t, p, findings), "unhealthyPodEvictionPolicy: AlwaysAllow"); got != want {
 			t.Errorf("1.%d: %t", minor, got)
@@ -225,12 +225,12 @@ func TestBudgetOfOldServers(t *testing.T) {
 // TestBudgetNoLongerAskedFor: a budget that stays would keep nodes from being drained.
 func TestBudgetNoLongerAskedFor(t *testing.T) {
 	o := jobOptions()
-	o.DisruptionBudget = true
+	o.Scheduling.DisruptionBudget = true
 	p, findings := Deploy(plantest.Training(), o)
 	if check.Worst(findings) == check.Fail {
 		t.Fatal(plantest.Wording(findings))
 	}
-	o.DisruptionBudget = false
+	o.Scheduling.DisruptionBudget = false
 	p, _ = Deploy(withPods(plantest.With(plantest.Training(), plantest.Live(p)), o, true), o)
 	changes := p.Changes()
 	if len(changes) != 1 || changes[0].Verb != plan.Delete || changes[0].Object.GetKind() != "PodDisruptionBudget" {

@@ -54,7 +54,7 @@ func (p podShape) add(template map[string]any) error {
 			"which is unknown", main["name"])
 	}
 	if len(p.job.claim.Rails) > 0 {
-		template := p.job.claim.Template(p.job.target())
+		template := p.job.claim.Template(targetOf(&p.job.Options))
 		claims.Add(spec, main, template.GetName())
 	} else if err := p.attach(template, main); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (p podShape) volumes(spec, main map[string]any) {
 		shm := corev1.Volume{Name: shmVolume}
 		shm.EmptyDir = &corev1.EmptyDirVolumeSource{
 			Medium:    corev1.StorageMediumMemory,
-			SizeLimit: new(resource.MustParse(p.job.shm())),
+			SizeLimit: new(resource.MustParse(shmSize(&p.job.Options))),
 		}
 		volumes = append(volumes, shm)
 		mounts = append(mounts, corev1.VolumeMount{Name: shmVolume, MountPath: "/dev/shm"})

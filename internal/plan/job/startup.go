@@ -25,22 +25,22 @@ const (
 
 // startup checks the settings that railhead-pod would refuse in every pod.
 func (f *flagCheck) startup() {
-	f.oneOf("--preflight", cmp.Or(f.Preflight, PreflightOff), PreflightOff, PreflightWarn, PreflightFail)
-	if f.GDRLevel != "" && nccl.GDRLevel(f.GDRLevel) != nil {
-		f.wrong("--gdr-level", f.GDRLevel, "LOC, PIX, PXB, PHB or SYS", "Choose one of them.")
+	f.oneOf("--preflight", cmp.Or(f.Startup.Preflight, PreflightOff), PreflightOff, PreflightWarn, PreflightFail)
+	if f.Startup.GDRLevel != "" && nccl.GDRLevel(f.Startup.GDRLevel) != nil {
+		f.wrong("--gdr-level", f.Startup.GDRLevel, "LOC, PIX, PXB, PHB or SYS", "Choose one of them.")
 	}
-	if f.StartupProbe && f.Mode == nccl.TCP {
+	if f.Startup.StartupProbe && f.Mode == nccl.TCP {
 		f.wrong("--startup-probe", "given with --mode tcp", "given for pods with rails", "Leave out one of them.")
 	}
 }
 
-// settings returns the variables that set the flags of `railhead-pod run`.
-func (o *Options) settings() []corev1.EnvVar {
+// settingsOf returns the variables that set the flags of `railhead-pod run`.
+func settingsOf(o *Options) []corev1.EnvVar {
 	all := []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(o.Mode)}}
-	if o.GDRLevel != "" {
-		all = append(all, corev1.EnvVar{Name: "RAILHEAD_GDR_LEVEL", Value: o.GDRLevel})
+	if o.Startup.GDRLevel != "" {
+		all = append(all, corev1.EnvVar{Name: "RAILHEAD_GDR_LEVEL", Value: o.Startup.GDRLevel})
 	}
-	if preflight := o.wantedPreflight(); preflight != "" {
+	if preflight := o.Startup.wantedPreflight(); preflight != "" {
 		all = append(all, corev1.EnvVar{Name: "RAILHEAD_PREFLIGHT", Value: preflight})
 	}
 	return all
@@ -57,7 +57,7 @@ func (s Startup) wantedPreflight() string {
 // startupProbe returns the probe that keeps a pod from being ready until its rails work, at most five minutes: the
 // kubelet then stops the container. What could not be read (exit status 3) is no reason to stop it.
 func (j *job) startupProbe() *corev1.Probe {
-	if !j.StartupProbe || len(j.rails) == 0 {
+	if !j.Startup.StartupProbe || len(j.rails) == 0 {
 		return nil
 	}
 	probe := corev1.Probe{PeriodSeconds: 10, FailureThreshold: 30, TimeoutSeconds: 10}

@@ -136,7 +136,7 @@ func (m mount) listClaims() string {
 // volumes refuses volumes that exclude each other.
 func (f *flagCheck) volumes() {
 	var names, paths []string
-	for _, mounted := range f.Volumes {
+	for _, mounted := range f.Storage.Volumes {
 		if slices.Contains(names, mounted.Name) {
 			f.wrong("--volume", mounted.Name, "a name that no other volume has", "Choose another name.")
 		}

@@ -51,7 +51,7 @@ func TestVolumePrechecks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o.Volumes = append(o.Volumes, v)
+				o.Storage.Volumes = append(o.Storage.Volumes, v)
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func TestVolumePrechecks(t *testing.T) {
 func TestVolumeReads(t *testing.T) {
 	o := jobOptions()
 	v, _ := volume.Parse("a=pvc:waits:/a")
-	o.Volumes = []volume.Volume{v}
+	o.Storage.Volumes = []volume.Volume{v}
 	s := volumes()
 	if kinds := Kinds(s.Server, o); !slices.Contains(kinds, cluster.VolumeClaims) {
 		t.Errorf("first %v", kinds)

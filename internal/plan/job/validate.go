@@ -34,12 +34,12 @@ func wrong(job plan.Target, field, got, want, text string, commands ...string) c
 // flagCheck is a check of the options.
 type flagCheck struct {
 	Options
-	plan.Draft
+	draft  plan.Draft
 	server cluster.Server
 }
 
 func (f *flagCheck) wrong(field, got, want, text string, commands ...string) {
-	f.Report(wrong(f.target(), field, got, want, text, commands...))
+	f.draft.Report(wrong(targetOf(&f.Options), field, got, want, text, commands...))
 }
 
 // checkFlags checks the options without the objects of the cluster.
@@ -57,21 +57,21 @@ func checkFlags(o Options, server cluster.Server) plan.Draft {
 	}
 	if f.Nodes < 1 {
 		f.wrong("--nodes", strconv.Itoa(f.Nodes), "1 or more", "Set the number of nodes.",
-			f.target().CommandWith("--nodes 2"))
+			targetOf(&f.Options).CommandWith("--nodes 2"))
 	}
 	if f.GPUs < NoGPUs {
 		f.wrong("--gpus", strconv.Itoa(f.GPUs), "0 or more", "Set the number of GPUs of each pod.",
-			f.target().CommandWith("--gpus 8"))
+			targetOf(&f.Options).CommandWith("--gpus 8"))
 	}
 	switch {
 	case f.Image == "":
-		f.wrong("--image", "", "the training image", "Set it.", f.target().CommandWith("--image IMAGE"))
+		f.wrong("--image", "", "the training image", "Set it.", targetOf(&f.Options).CommandWith("--image IMAGE"))
 	case strings.ContainsAny(f.Image, " \t\n"):
 		f.wrong("--image", strconv.Quote(f.Image), "a reference without spaces", "Correct it.")
 	}
 	if f.Delivery != delivery.ByConfigMaps && f.PodImage == "" {
 		f.wrong("--pod-image", "", "the image that contains railhead-pod", "Set it.",
-			f.target().CommandWith("--pod-image IMAGE"))
+			targetOf(&f.Options).CommandWith("--pod-image IMAGE"))
 	}
 	f.script()
 	f.values()
@@ -79,7 +79,7 @@ func checkFlags(o Options, server cluster.Server) plan.Draft {
 	f.volumes()
 	f.scheduling()
 	f.serverFeatures()
-	return f.Draft
+	return f.draft
 }
 
 func (f *flagCheck) oneOf(field, got string, values ...string) {
@@ -90,7 +90,7 @@ func (f *flagCheck) oneOf(field, got string, values ...string) {
 
 // name checks the job's name. Names and labels derived from it have at most 63 characters.
 func (f *flagCheck) name() {
-	longest := 63 - len(strings.ReplaceAll(f.workload().Suffix, "N", strconv.Itoa(max(f.Nodes-1, 0))))
+	longest := 63 - len(strings.ReplaceAll(workloadOf(&f.Options).Suffix, "N", strconv.Itoa(max(f.Nodes-1, 0))))
 	switch errs := validation.IsDNS1035Label(f.Name); {
 	case f.Name == "":
 		f.wrong("NAME", "", "the name of the job", "Choose one.", "railhead deploy NAME ...")
@@ -124,7 +124,7 @@ func (f *flagCheck) script() {
 			"Put the rest into the image or a volume; `railhead launch --copy` accepts larger files.")
 	case len(f.Command) == 0 && s.command() == nil:
 		f.wrong("--script", s.Name, ".py, .sh or a file that starts with #!, because no command is given",
-			"Give the command.", f.target().CommandWith("--script "+s.Name+" -- COMMAND "+scriptFolder+"/"+s.Name))
+			"Give the command.", targetOf(&f.Options).CommandWith("--script "+s.Name+" -- COMMAND "+scriptFolder+"/"+s.Name))
 	}
 }
 
@@ -132,7 +132,7 @@ func (f *flagCheck) script() {
 func (f *flagCheck) values() {
 	f.startup()
 	for _, flag := range []struct{ name, value string }{
-		{"--shm", f.Shm},
+		{"--shm", f.Storage.Shm},
 		{"--cpu", f.CPU},
 		{"--memory", f.Memory},
 		{"--ephemeral-storage", f.EphemeralStorage},
@@ -150,18 +150,18 @@ func (f *flagCheck) values() {
 
 // serverFeatures checks the features of the API server.
 func (f *flagCheck) serverFeatures() {
-	k := f.workload()
+	k := workloadOf(&f.Options)
 	// The groups of custom resources contain a dot (apiextensions-apiserver pkg/apis/apiextensions/validation).
 	if group := k.GVK.Group; strings.Contains(group, ".") && !f.server.Serves(group) {
-		f.Fail(plan.ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no "+k.GVK.Kind+" API",
+		f.draft.Fail(plan.ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no "+k.GVK.Kind+" API",
 			check.Observed("API groups", "no "+group, group),
 			check.ByUser("Use --kind statefulset, or ask an administrator to install the "+k.GVK.Kind+" controller.",
-				f.target().CommandWith("--kind statefulset")))
+				targetOf(&f.Options).CommandWith("--kind statefulset")))
 	}
 	if f.Nodes > 1 {
-		f.RequireVersion(f.server, k.RankSince, "does not give the pods of a "+k.GVK.Kind+" their rank",
+		f.draft.RequireVersion(f.server, k.RankSince, "does not give the pods of a "+k.GVK.Kind+" their rank",
 			check.ByUser("Use --kind job, which tells its pods their rank since Kubernetes 1.21.",
-				f.target().CommandWith("--kind job")))
+				targetOf(&f.Options).CommandWith("--kind job")))
 	}
 	f.imageVolumes()
 }
@@ -169,10 +169,10 @@ func (f *flagCheck) serverFeatures() {
 // imageVolumes checks whether the server mounts images.
 func (f *flagCheck) imageVolumes() {
 	if f.Delivery == delivery.ByImageVolume {
-		f.RequireVersion(f.server, plan.ImageVolumesMinor, "has no image volumes",
+		f.draft.RequireVersion(f.server, plan.ImageVolumesMinor, "has no image volumes",
 			check.ByUser("Copy railhead-pod with an init container instead.",
-				f.target().CommandWith("--pod-image IMAGE")))
-		f.Note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
+				targetOf(&f.Options).CommandWith("--pod-image IMAGE")))
+		f.draft.Note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
 			"Some container runtimes mount them noexec; the container then exits with code 126.")
 	}
 }

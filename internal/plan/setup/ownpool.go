@@ -21,15 +21,15 @@ const roleOfNode = "node-role.kubernetes.io/"
 // ownPool is a custom pool that takes the nodes with RDMA NICs or GPUs out of pool worker.
 type ownPool struct {
 	part
-	cluster.State // with the pool, and the nodes in it
-	pool          cluster.Pool
-	exists        bool
-	moves         []string // nodes
+	s      cluster.State // with the pool, and the nodes in it
+	pool   cluster.Pool
+	exists bool
+	moves  []string // nodes
 }
 
 // planOwnPool plans the pool of --own-pool. Without that flag, it moves no nodes.
 func planOwnPool(s cluster.State, o Options) *ownPool {
-	own := &ownPool{State: s}
+	own := &ownPool{s: s}
 	if o.OwnPool == "" || !o.setsNodes(s) {
 		return own
 	}
@@ -40,12 +40,12 @@ func planOwnPool(s cluster.State, o Options) *ownPool {
 			own.Note("Pool %s has nodes with RDMA NICs or GPUs too. Set it up with --pool %s.", name, name)
 		}
 	}
-	own.State.Nodes = slices.Clone(s.Nodes)
+	own.s.Nodes = slices.Clone(s.Nodes)
 	for i, n := range s.Nodes {
 		if p, _ := s.PoolOf(n); p.Name == cluster.WorkerPool && slices.Contains(able, n.Name) {
 			labels := maps.Clone(n.Labels)
 			labels[roleOfNode+o.OwnPool] = ""
-			own.State.Nodes[i].Labels = labels
+			own.s.Nodes[i].Labels = labels
 			own.moves = append(own.moves, n.Name)
 		}
 	}
@@ -61,7 +61,7 @@ func planOwnPool(s cluster.State, o Options) *ownPool {
 			Target:         worker.Target,
 			Current:        worker.Current,
 		}
-		own.State.Pools = append(slices.Clone(s.Pools), own.pool)
+		own.s.Pools = append(slices.Clone(s.Pools), own.pool)
 	}
 	own.judge(s, worker)
 	return own
@@ -166,7 +166,7 @@ func (own *ownPool) joinStep() []plan.Step {
 		Changes: own.labels(),
 		Disruption: plan.Disruption{RestartsPods: true, Reboots: []plan.Reboot{{
 			Pool: own.pool.Name, Nodes: own.moves,
-			AtOnce: cluster.AtOnce(own.pool.OwnMaxUnavailable(), len(own.State.NodesOf(own.pool.Name))),
+			AtOnce: cluster.AtOnce(own.pool.OwnMaxUnavailable(), len(own.s.NodesOf(own.pool.Name))),
 		}}},
 		Done:  arrived(own.pool.Name),
 		Watch: []cluster.Kind{cluster.Pools, cluster.Nodes},
@@ -175,8 +175,8 @@ func (own *ownPool) joinStep() []plan.Step {
 
 // blockers returns the obstacles to nodes that join the pool. A running rollout is none: it takes them along.
 func (own *ownPool) blockers() []check.Finding {
-	nodes := own.settled(own.State.NodesOf(own.pool.Name))
-	return slices.DeleteFunc(clusterrules.PoolBlockers(own.State, own.pool, nodes), func(f check.Finding) bool {
+	nodes := own.settled(own.s.NodesOf(own.pool.Name))
+	return slices.DeleteFunc(clusterrules.PoolBlockers(own.s, own.pool, nodes), func(f check.Finding) bool {
 		return f.Check == clusterrules.PoolIdle
 	})
 }

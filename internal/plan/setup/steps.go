@@ -17,7 +17,7 @@ func nodesPart(s cluster.State, o Options) part {
 	if own.Failed() {
 		return own.part
 	}
-	s = own.State
+	s = own.s
 	if o.OwnPool != "" {
 		o.Pools = []string{o.OwnPool}
 	}

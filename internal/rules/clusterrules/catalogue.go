@@ -209,7 +209,7 @@ type Options struct {
 // Judge checks the cluster for the pods that the State has in detail. A finding that another one explains is
 // reported under that one.
 func Judge(s cluster.State, o Options) check.Report {
-	v := view{State: s, options: o, pods: Incomplete(s, o)}
+	v := view{state: s, options: o, pods: Incomplete(s, o)}
 	v.pods = append(v.pods, unexamined(s, o, v.pods)...)
 	r := check.Run(withoutUnreadNeeds(rows(), v), v)
 	if !o.Whole {
@@ -219,7 +219,7 @@ func Judge(s cluster.State, o Options) check.Report {
 }
 
 type view struct {
-	cluster.State
+	state   cluster.State
 	options Options
 	pods    []check.Finding // why pods do not run
 }
@@ -232,8 +232,8 @@ func reading(run func(view) []check.Finding, lists ...cluster.Kind) func(view) [
 			return findings
 		}
 		for _, kind := range lists {
-			if !v.Knows(kind) {
-				return skip(whyUnread(v.State, kind))
+			if !v.state.Knows(kind) {
+				return skip(whyUnread(v.state, kind))
 			}
 		}
 		return nil

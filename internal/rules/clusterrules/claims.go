@@ -15,12 +15,12 @@ func claiming(run func(view) []check.Finding) func(view) []check.Finding {
 	return func(v view) []check.Finding {
 		hasClaims := func(p cluster.Pod) bool { return len(p.Claims) > 0 }
 		switch {
-		case !v.Knows(cluster.Pods):
-			return skip(whyUnread(v.State, cluster.Pods))
-		case !slices.ContainsFunc(detailed(v.State), hasClaims):
+		case !v.state.Knows(cluster.Pods):
+			return skip(whyUnread(v.state, cluster.Pods))
+		case !slices.ContainsFunc(detailed(v.state), hasClaims):
 			return nil
-		case !v.Knows(cluster.ResourceClaims):
-			return skip(whyUnread(v.State, cluster.ResourceClaims))
+		case !v.state.Knows(cluster.ResourceClaims):
+			return skip(whyUnread(v.state, cluster.ResourceClaims))
 		}
 		return run(v)
 	}
@@ -38,8 +38,8 @@ func claimsOf(s cluster.State, p cluster.Pod) []cluster.ResourceClaim {
 // (kubernetes-sigs/dranet pkg/driver/nri_hooks.go).
 func claimedDevices(v view) []check.Finding {
 	var findings []check.Finding
-	for _, p := range detailed(v.State) {
-		for _, c := range claimsOf(v.State, p) {
+	for _, p := range detailed(v.state) {
+		for _, c := range claimsOf(v.state, p) {
 			for _, condition := range c.Conditions {
 				if condition.Status == "False" {
 					findings = append(findings, deviceNotReady(p, c, condition))
@@ -73,8 +73,8 @@ func deviceNotReady(p cluster.Pod, c cluster.ResourceClaim, condition cluster.De
 func claimedRails(v view) []check.Finding {
 	of, jobs := map[string]map[string][]string{}, []string{} // by job, and by rails: pods
 	refs := map[string][]check.Ref{}
-	for _, p := range detailed(v.State) {
-		rails, known := railsOfClaims(v.State, p)
+	for _, p := range detailed(v.state) {
+		rails, known := railsOfClaims(v.state, p)
 		if !known || len(rails) == 0 {
 			continue
 		}

@@ -26,16 +26,16 @@ var drivers = regexp.MustCompile(`^DaemonSet/(?:mofed-|nvidia-(?:driver-daemonse
 // already unloaded the old driver of the NIC with the node's own address.
 func driverPods(v view) []check.Finding {
 	nodes := map[string]bool{}
-	for _, p := range detailed(v.State) {
+	for _, p := range detailed(v.state) {
 		nodes[p.Node] = true // "" if it waits: any node may get it
 	}
 	var findings []check.Finding
-	for _, p := range v.Pods {
+	for _, p := range v.state.Pods {
 		elsewhere := len(nodes) > 0 && !nodes[""] && !nodes[p.Node]
 		if !drivers.MatchString(p.Owner) || p.Ready || p.Deleted || p.Finished() || elsewhere {
 			continue
 		}
-		node, known := v.Node(p.Node)
+		node, known := v.state.Node(p.Node)
 		findings = append(findings, driverNotReady(p, node, known && !node.Ready))
 	}
 	return findings
@@ -78,7 +78,7 @@ func phase(p cluster.Pod) string {
 func devicePlugin(v view) []check.Finding {
 	at, namespaces := map[string]bool{}, map[string]bool{}
 	var findings []check.Finding
-	for _, p := range v.Pods {
+	for _, p := range v.state.Pods {
 		namespaces[p.Namespace] = true
 		if !plugins.MatchString(p.Owner) {
 			continue
@@ -89,10 +89,10 @@ func devicePlugin(v view) []check.Finding {
 			findings = append(findings, v.noPlugin(p.Node, p.Namespace, why))
 		}
 	}
-	if len(at) == 0 && len(v.SriovNodes) > 0 { // the user may not see the operator's namespace
+	if len(at) == 0 && len(v.state.SriovNodes) > 0 { // the user may not see the operator's namespace
 		return skip("no pod of the device plugin is visible")
 	}
-	for _, n := range v.SriovNodes {
+	for _, n := range v.state.SriovNodes {
 		if v.hasVFs(n) && namespaces[n.Namespace] && !at[n.Node] {
 			why := "it has no pod there, but the node has virtual functions for pods"
 			findings = append(findings, v.noPlugin(n.Node, n.Namespace, why))
@@ -104,22 +104,22 @@ func devicePlugin(v view) []check.Finding {
 // hasVFs reports whether a node has virtual functions for pods. The operator runs the device plugin only on nodes that
 // a policy selects: others have virtual functions that someone made by hand.
 func (v view) hasVFs(n cluster.SriovNode) bool {
-	node, known := v.Node(n.Node)
+	node, known := v.state.Node(n.Node)
 	has := func(i cluster.SriovInterface) bool {
 		_, selected := v.leastVFs(node, i)
-		return i.VFs > 0 && (selected || !v.Knows(cluster.SriovPolicies))
+		return i.VFs > 0 && (selected || !v.state.Knows(cluster.SriovPolicies))
 	}
 	return known && node.Ready && slices.ContainsFunc(n.Interfaces, has)
 }
 
 func (v view) noPlugin(node, namespace, why string) check.Finding {
 	var about []check.Ref
-	for _, n := range v.SriovNodes {
+	for _, n := range v.state.SriovNodes {
 		if n.Node == node {
-			about = append(about, policyResources(v.State, n)...)
+			about = append(about, policyResources(v.state, n)...)
 		}
 	}
-	for _, o := range v.RDMAOffers() {
+	for _, o := range v.state.RDMAOffers() {
 		if count, named := o.PerNode[node]; named && count == 0 {
 			about = append(about, check.Named(check.Resource, o.Resource))
 		}
@@ -137,20 +137,20 @@ func (v view) noPlugin(node, namespace, why string) check.Finding {
 // resourceZero finds nodes that have none left of a resource that a policy or an attachment names.
 func resourceZero(v view) []check.Finding {
 	wanted := map[string]bool{}
-	for _, n := range v.Networks {
+	for _, n := range v.state.Networks {
 		wanted[n.Resource] = true
 	}
-	for _, p := range v.SriovPolicies {
+	for _, p := range v.state.SriovPolicies {
 		wanted[p.ResourceName] = true
 	}
 	var findings []check.Finding
-	for _, o := range v.RDMAOffers() {
+	for _, o := range v.state.RDMAOffers() {
 		_, base, _ := strings.Cut(o.Resource, "/")
 		if !wanted[o.Resource] && !wanted[base] { // the kubelet remembers resources of former plugins
 			continue
 		}
 		var empty []string
-		for _, n := range v.Nodes {
+		for _, n := range v.state.Nodes {
 			if count, named := o.PerNode[n.Name]; named && count == 0 && n.Ready {
 				empty = append(empty, n.Name)
 			}
@@ -175,7 +175,7 @@ func (v view) noneLeft(o cluster.Offer, nodes []string) check.Finding {
 		Evidence: check.Observed("status.allocatable of "+words.Few(nodes, 6), o.Resource+": 0", "1 or more"),
 		Fix: check.ByAdmin("Check whether the physical function is up and has its virtual functions, and read the "+
 			"log of the device plugin.",
-			"kubectl -n "+v.SriovNamespace()+" get sriovnetworknodestate "+nodes[0]+" -o yaml",
+			"kubectl -n "+v.state.SriovNamespace()+" get sriovnetworknodestate "+nodes[0]+" -o yaml",
 			"kubectl describe node "+nodes[0]),
 	}
 	if len(o.Nodes()) == 0 {
@@ -187,12 +187,12 @@ func (v view) noneLeft(o cluster.Offer, nodes []string) check.Finding {
 // injector reports that the network-resources-injector does not run: pods then get only the resources in their own
 // manifest.
 func injector(v view) []check.Finding {
-	if len(v.SriovNodes) == 0 {
+	if len(v.state.SriovNodes) == 0 {
 		return nil
 	}
-	namespace := v.SriovNodes[0].Namespace
+	namespace := v.state.SriovNodes[0].Namespace
 	visible := false
-	for _, p := range v.Pods {
+	for _, p := range v.state.Pods {
 		if p.Namespace != namespace {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 // erased finds pods, and objects that make pods, without what Railhead added to the templates they were made from.
 func erased(v view) []check.Finding {
 	var findings []check.Finding
-	for _, f := range inQuestion(v.State, v.options) {
+	for _, f := range inQuestion(v.state, v.options) {
 		findings = append(findings, Erased(f)...)
 	}
 	return findings

@@ -84,9 +84,9 @@ func requestsRDMA(p cluster.Pod, offers []cluster.Offer) bool {
 // rdmaRequested finds jobs that request GPUs alone. They run over the pod network without any error.
 func rdmaRequested(v view) []check.Finding {
 	var findings []check.Finding
-	for _, g := range GangsWithoutRDMA(v.State) {
+	for _, g := range GangsWithoutRDMA(v.state) {
 		first := g.Pods[0]
-		offers := rdmaOfNodes(v.State)[first.Node]
+		offers := rdmaOfNodes(v.state)[first.Node]
 		var names []string
 		var about []check.Ref
 		for _, p := range g.Pods {

@@ -15,14 +15,14 @@ import (
 // Missing returns the reasons why training jobs cannot use RDMA on the cluster; lists that could not be read come
 // first.
 func Missing(s cluster.State) []check.Finding {
-	v := view{State: s, options: Options{Whole: true}}
+	v := view{state: s, options: Options{Whole: true}}
 	return slices.Concat(unreadLists(v), noGPUs(v), noRDMA(v), unevenRails(v), attachmentsWithoutDevice(v),
 		failedSriovNodes(v), missingSCC(v))
 }
 
 func unreadLists(s view) []check.Finding {
 	var findings []check.Finding
-	for _, p := range s.Problems {
+	for _, p := range s.state.Problems {
 		where, flag := "", "-A"
 		if p.Namespace != "" {
 			where, flag = " in namespace "+p.Namespace, "-n "+p.Namespace
@@ -80,26 +80,26 @@ var hardwareLabels = []string{
 
 // needNoGPU reports whether pods were asked about, and none of them requests a GPU. A claim may be for one.
 func (v view) needNoGPU() bool {
-	pods := detailed(v.State)
+	pods := detailed(v.state)
 	return !v.options.Whole && len(pods) > 0 && !slices.ContainsFunc(pods, func(p cluster.Pod) bool {
 		return p.Requests.GPUs() > 0 || len(p.Claims) > 0
 	})
 }
 
 func noGPUs(s view) []check.Finding {
-	byDRA := slices.ContainsFunc(s.DRADevices, func(d cluster.DRADevice) bool { return d.GPU })
-	if !s.Knows(cluster.Nodes) || len(gpuNodes(s.State)) > 0 || byDRA || s.needNoGPU() {
+	byDRA := slices.ContainsFunc(s.state.DRADevices, func(d cluster.DRADevice) bool { return d.GPU })
+	if !s.state.Knows(cluster.Nodes) || len(gpuNodes(s.state)) > 0 || byDRA || s.needNoGPU() {
 		return nil
 	}
 	f := check.Finding{
 		Check: GPUNodes, Status: check.Fail, Subject: check.Ref{Kind: check.Cluster},
-		Summary: fmt.Sprintf("none of %d nodes offers a GPU", len(s.Nodes)),
+		Summary: fmt.Sprintf("none of %d nodes offers a GPU", len(s.state.Nodes)),
 		Evidence: check.Observed("nodes status.allocatable",
 			"no "+strings.Join(cluster.GPUResources(), ", "), "a GPU resource"),
 		Fix: check.ByAdmin("Install the GPU operator of the vendor, or find out why its device plugin does not run.",
 			"kubectl get pods -A | grep -E 'gpu|device-plugin'"),
 	}
-	for _, n := range s.Nodes {
+	for _, n := range s.state.Nodes {
 		i := slices.IndexFunc(hardwareLabels, func(label string) bool { return n.Labels[label] == "true" })
 		if i < 0 {
 			continue
@@ -114,28 +114,28 @@ func noGPUs(s view) []check.Finding {
 }
 
 func noRDMA(s view) []check.Finding {
-	nodes, of := gpuNodes(s.State), rdmaOfNodes(s.State)
+	nodes, of := gpuNodes(s.state), rdmaOfNodes(s.state)
 	offering := slices.ContainsFunc(nodes, func(n cluster.Node) bool {
 		byDRA := func(o cluster.DRAOffer) bool { return o.PerNode[n.Name] > 0 }
-		return len(of[n.Name]) > 0 || slices.ContainsFunc(s.DRAOffers(), byDRA)
+		return len(of[n.Name]) > 0 || slices.ContainsFunc(s.state.DRAOffers(), byDRA)
 	})
-	if !s.Knows(cluster.Nodes) || len(nodes) == 0 || offering {
+	if !s.state.Knows(cluster.Nodes) || len(nodes) == 0 || offering {
 		return nil
 	}
 	f := check.Finding{
 		Check: RDMAResources, Status: check.Fail, Subject: check.Ref{Kind: check.Cluster},
-		About:   wantedResources(s.State),
+		About:   wantedResources(s.state),
 		Summary: fmt.Sprintf("none of %d nodes with GPUs offers an RDMA resource: pods get no rail", len(nodes)),
 		Evidence: check.Observed("nodes status.allocatable",
 			words.Few(nodeNames(nodes), 4)+": no RDMA resource", "openshift.io/..., nvidia.com/... or rdma/..."),
-		Fix: offerNICs(s.State, nodes[0].Name),
+		Fix: offerNICs(s.state, nodes[0].Name),
 	}
-	for _, o := range s.RDMAOffers() {
+	for _, o := range s.state.RDMAOffers() {
 		where := cmp.Or(words.Few(o.Nodes(), 4), "no node")
 		got := "offered by " + where + ", without GPUs"
 		f.Evidence = append(f.Evidence, check.Evidence{Source: o.Resource, Got: got})
 	}
-	for _, o := range s.DRAOffers() {
+	for _, o := range s.state.DRAOffers() {
 		f.Evidence = append(f.Evidence, check.Evidence{
 			Source: "resourceslices of " + o.Driver,
 			Got:    "RDMA devices on " + words.Few(o.Nodes(), 4),
@@ -200,10 +200,10 @@ func nodeNames(nodes []cluster.Node) []string {
 
 // unevenRails finds nodes with GPUs that lack RDMA resources of other nodes.
 func unevenRails(s view) []check.Finding {
-	if !s.Knows(cluster.Nodes) {
+	if !s.state.Knows(cluster.Nodes) {
 		return nil
 	}
-	nodes, of := gpuNodes(s.State), rdmaOfNodes(s.State)
+	nodes, of := gpuNodes(s.state), rdmaOfNodes(s.state)
 	var everything []string
 	groups := map[string][]string{} // RDMA resources, joined -> nodes
 	for _, n := range nodes {
@@ -240,7 +240,7 @@ func unevenRails(s view) []check.Finding {
 	}
 	f.Fix = check.ByAdmin("Let "+words.Few(lacking, 4)+" offer the same RDMA resources as the others, or keep jobs on "+
 		"the others: deploy --node-selector.",
-		fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.SriovNamespace(), lacking[0]))
+		fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.state.SriovNamespace(), lacking[0]))
 	f.Summary = fmt.Sprintf("%d of %d nodes with GPUs lack RDMA resources that the others offer: a job that needs "+
 		"all rails cannot use them", len(f.About), len(nodes))
 	return []check.Finding{f}
@@ -249,7 +249,7 @@ func unevenRails(s view) []check.Finding {
 // attachmentsWithoutDevice finds attachments that are meant to bring an RDMA device and bring none, one finding per
 // reason.
 func attachmentsWithoutDevice(v view) []check.Finding {
-	s := concerning(v.State, v.options)
+	s := concerning(v.state, v.options)
 	reasons := map[string][]cluster.Rail{}
 	for _, namespace := range networkNamespaces(s) {
 		for _, r := range s.Rails(namespace) {
@@ -300,19 +300,19 @@ func withoutDevice(s cluster.State, reason string, rails []cluster.Rail) check.F
 
 func failedSriovNodes(s view) []check.Finding {
 	var findings []check.Finding
-	for _, n := range s.SriovNodes {
+	for _, n := range s.state.SriovNodes {
 		if n.SyncStatus != "Failed" {
 			continue
 		}
 		findings = append(findings, check.Finding{
 			Check: SriovNodeState, Status: check.Fail, Subject: check.NodeRef(n.Node),
-			About: policyResources(s.State, n),
+			About: policyResources(s.state, n),
 			Summary: fmt.Sprintf("the SR-IOV operator could not set up node %s: %s",
 				n.Node, cmp.Or(n.SyncError, "it gives no reason")),
 			Evidence: check.Observed("sriovnetworknodestate/"+n.Node+" status.syncStatus",
 				n.SyncStatus, "Succeeded"),
-			Fix: check.ByAdmin("Correct "+policiesOf(s.State, n)+" by the error; the operator then retries.",
-				"kubectl -n "+s.SriovNamespace()+" logs ds/sriov-network-config-daemon --tail=50"),
+			Fix: check.ByAdmin("Correct "+policiesOf(s.state, n)+" by the error; the operator then retries.",
+				"kubectl -n "+s.state.SriovNamespace()+" logs ds/sriov-network-config-daemon --tail=50"),
 		})
 	}
 	return findings
@@ -349,10 +349,10 @@ func policyResources(s cluster.State, n cluster.SriovNode) []check.Ref {
 // missingSCC reports that only privileged SCCs allow IPC_LOCK, and that no node's runtime lifts the memlock limit
 // itself.
 func missingSCC(s view) []check.Finding {
-	if !s.Server.OpenShift() || !s.Knows(cluster.SCCs) || len(s.SCCsForRDMA()) > 0 {
+	if !s.state.Server.OpenShift() || !s.state.Knows(cluster.SCCs) || len(s.state.SCCsForRDMA()) > 0 {
 		return nil
 	}
-	for _, mc := range s.MachineConfigs {
+	for _, mc := range s.state.MachineConfigs {
 		if slices.ContainsFunc(mc.Files, func(f cluster.File) bool { return strings.Contains(f.Content, "memlock") }) {
 			return nil
 		}
@@ -361,7 +361,7 @@ func missingSCC(s view) []check.Finding {
 		Check: SCCForRDMA, Status: check.Warn, Subject: check.Ref{Kind: check.Cluster},
 		About: []check.Ref{check.Named(check.Capability, "IPC_LOCK")},
 		Summary: fmt.Sprintf("pods cannot lock the memory that RDMA registers: none of %d SCCs allows IPC_LOCK "+
-			"without privileged, and no MachineConfig lifts the memlock limit", len(s.SCCs)),
+			"without privileged, and no MachineConfig lifts the memlock limit", len(s.state.SCCs)),
 		Evidence: check.Observed("securitycontextconstraints allowedCapabilities",
 			"no IPC_LOCK", "IPC_LOCK, or default_ulimits memlock=-1:-1 on the nodes"),
 		Fix: check.ByAdmin("Lift the limit on the nodes (they reboot once), or allow the capability.",

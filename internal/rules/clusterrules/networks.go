@@ -29,14 +29,14 @@ func podNetworks(v view) []check.Finding {
 			findings = append(findings, notAttached(subject, p, who+" "+why, about))
 		}
 	}
-	for _, f := range inQuestion(v.State, v.options) {
+	for _, f := range inQuestion(v.state, v.options) {
 		for _, template := range f.PodTemplates() {
 			if template.Owner = f.Kind + "/" + f.Name; len(f.Pods) == 0 && f.WantedPods() > 0 {
 				add(jobRef(f), template.Owner, template)
 			}
 		}
 	}
-	for _, p := range detailed(v.State) {
+	for _, p := range detailed(v.state) {
 		if p.Phase == "Pending" {
 			add(check.PodRef(p.Namespace, p.Name), "pod "+p.Name, p)
 		}
@@ -54,14 +54,14 @@ func (v view) wrongNetwork(p cluster.Pod) (why string, about []check.Ref) {
 	for _, named := range p.NetworkNames() {
 		namespace, name := named.Namespace, named.Name
 		inNamespace := func(n cluster.Network) bool { return n.Namespace == namespace }
-		n, exists := v.Network(namespace, name)
+		n, exists := v.state.Network(namespace, name)
 		ref := check.Ref{Kind: check.Attachment, Namespace: namespace, Name: name}
 		switch {
 		case n.Broken != "":
 			return fmt.Sprintf("names network %s/%s, whose configuration cannot be read: %s",
 				namespace, name, words.Clip(n.Broken, 120)), []check.Ref{ref}
 		case exists:
-		case namespace == v.options.Namespace && v.ownNetworks() || slices.ContainsFunc(v.Networks, inNamespace):
+		case namespace == v.options.Namespace && v.ownNetworks() || slices.ContainsFunc(v.state.Networks, inNamespace):
 			why = fmt.Sprintf("names network %s, which namespace %s does not have", name, namespace)
 			return why, []check.Ref{ref}
 		}
@@ -72,8 +72,8 @@ func (v view) wrongNetwork(p cluster.Pod) (why string, about []check.Ref) {
 // ownNetworks reports whether the attachments of the namespace in question were read. If the Problem has no namespace,
 // only the attachments of other namespaces are forbidden.
 func (v view) ownNetworks() bool {
-	p := v.Problem(cluster.Networks)
-	return slices.Contains(v.Read, cluster.Networks) && (p == nil || p.Forbidden && p.Namespace == "")
+	p := v.state.Problem(cluster.Networks)
+	return slices.Contains(v.state.Read, cluster.Networks) && (p == nil || p.Forbidden && p.Namespace == "")
 }
 
 func notAttached(subject check.Ref, p cluster.Pod, summary string, about []check.Ref) check.Finding {

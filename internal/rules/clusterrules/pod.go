@@ -16,11 +16,11 @@ import (
 // RDMA device.
 func podResources(v view) []check.Finding {
 	var findings []check.Finding
-	for _, p := range detailed(v.State) {
+	for _, p := range detailed(v.state) {
 		var missing []string
 		var about []check.Ref
 		for _, name := range p.NetworkNames() {
-			n, known := v.Network(name.Namespace, name.Name)
+			n, known := v.state.Network(name.Namespace, name.Name)
 			without := p.Requests[n.Resource] == 0 || onlyWhileStarting(p, n.Resource)
 			if known && n.Resource != "" && without && !slices.Contains(missing, n.Resource) {
 				missing = append(missing, n.Resource)
@@ -87,7 +87,7 @@ func oneOfEach(resources []string) string { return strings.Join(resources, ": 1,
 // blameTrainer adds that Kubeflow Trainer replaced the resources of its runtime. Its pods have its label, or belong to
 // the JobSet of a TrainJob. Users may not be allowed to list TrainJobs.
 func (v view) blameTrainer(f *check.Finding, p cluster.Pod, missing []string) {
-	job, known := v.TrainJobOf(p)
+	job, known := v.state.TrainJobOf(p)
 	ofTrainer := func(label string) bool { return strings.HasPrefix(label, cluster.TrainerGroup+"/") }
 	labelled := slices.ContainsFunc(slices.Collect(maps.Keys(p.Labels)), ofTrainer)
 	switch {
@@ -124,7 +124,7 @@ func amounts(r cluster.Resources) string {
 
 // templateRequests reports whether the workload of a pod requests the resources.
 func (v view) templateRequests(p cluster.Pod, missing []string) (object string, requests bool) {
-	for _, o := range v.Objects {
+	for _, o := range v.state.Objects {
 		if o.Namespace == p.Namespace && workload.OwnedBy(p, o.Kind, o.Name) && valueOf(o.Fields, missing[0]) != nil {
 			return o.Kind + " " + o.Name, true
 		}

@@ -50,15 +50,15 @@ func PoolsWithRDMA(s cluster.State) (pools, nodes, strays []string) {
 // poolFindings returns the row of a check of the pools with RDMA or GPUs, and of those that setup is changing.
 func poolFindings(id check.ID) func(view) []check.Finding {
 	judge := func(s view) []check.Finding {
-		if !s.Knows(cluster.Pools) || !s.Knows(cluster.Nodes) {
+		if !s.state.Knows(cluster.Pools) || !s.state.Knows(cluster.Nodes) {
 			return nil
 		}
-		names, _, _ := PoolsWithRDMA(s.State)
+		names, _, _ := PoolsWithRDMA(s.state)
 		byName := func(a, b cluster.Pool) int { return cmp.Compare(a.Name, b.Name) }
 		var findings []check.Finding
-		for _, p := range slices.SortedFunc(slices.Values(s.Pools), byName) {
+		for _, p := range slices.SortedFunc(slices.Values(s.state.Pools), byName) {
 			if slices.Contains(names, p.Name) || p.InSetup() {
-				findings = append(findings, poolState(s.State, p)...)
+				findings = append(findings, poolState(s.state, p)...)
 			}
 		}
 		return slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Check != id })

@@ -20,13 +20,13 @@ func powerful(c cluster.SCC) bool {
 
 // sccGranted checks that service accounts whose pods were refused may use an SCC for RDMA. Pods that run were admitted.
 func sccGranted(v view) []check.Finding {
-	sccs := v.SCCsForRDMA()
+	sccs := v.state.SCCsForRDMA()
 	if len(sccs) == 0 {
 		return nil
 	}
 	var findings []check.Finding
 	for _, account := range refusedAccounts(v.pods) {
-		granted := func(scc string) bool { return len(v.GrantsTo(scc, account.Namespace, account.Name)) > 0 }
+		granted := func(scc string) bool { return len(v.state.GrantsTo(scc, account.Namespace, account.Name)) > 0 }
 		if !slices.ContainsFunc(sccs, granted) {
 			findings = append(findings, notGranted(account, sccs))
 		}
@@ -70,9 +70,9 @@ var everyone = []string{"Group/system:authenticated", "Group/system:unauthentica
 // cluster role binding, as `oc adm policy add-scc-to-user` without -n creates (openshift/oc
 // pkg/cli/admin/policy/modify_scc.go). It leaves out grants of the platform to itself.
 func sccScope(v view) []check.Finding {
-	rdma, wide := v.SCCsForRDMA(), map[string][]cluster.SCCGrant{}
-	for _, g := range v.SCCGrants {
-		scc, known := v.SCC(g.SCC)
+	rdma, wide := v.state.SCCsForRDMA(), map[string][]cluster.SCCGrant{}
+	for _, g := range v.state.SCCGrants {
+		scc, known := v.state.SCC(g.SCC)
 		if g.Namespace != "" || !known || !powerful(scc) {
 			continue
 		}
@@ -82,7 +82,7 @@ func sccScope(v view) []check.Finding {
 		}
 	}
 	var findings []check.Finding
-	for _, scc := range v.SCCs {
+	for _, scc := range v.state.SCCs {
 		if grants := wide[scc.Name]; len(grants) > 0 {
 			findings = append(findings, tooWide(scc.Name, grants))
 		}
@@ -105,7 +105,7 @@ func grantee(g cluster.SCCGrant) (namespace string) {
 // namespaces need their grants.
 func (v view) inQuestion(g cluster.SCCGrant) bool {
 	namespace := grantee(g)
-	return slices.ContainsFunc(detailed(v.State), func(p cluster.Pod) bool { return p.Namespace == namespace })
+	return slices.ContainsFunc(detailed(v.state), func(p cluster.Pod) bool { return p.Namespace == namespace })
 }
 
 // userAccount reports whether a grant for the whole cluster is to service accounts that are not the platform's.

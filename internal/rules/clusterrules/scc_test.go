@@ -13,7 +13,7 @@ import (
 func TestSCCOfTheSite(t *testing.T) {
 	account := check.Ref{Kind: check.ServiceAccount, Namespace: "train", Name: "h-kim-sa"}
 	v := view{
-		State: cluster.State{SCCs: []cluster.SCC{{Name: "nccl-scc", AllowedCapabilities: []string{"IPC_LOCK"}}}},
+		state: cluster.State{SCCs: []cluster.SCC{{Name: "nccl-scc", AllowedCapabilities: []string{"IPC_LOCK"}}}},
 		pods:  []check.Finding{{Check: pods.SCCIPCLock, About: []check.Ref{account}}},
 	}
 	found := sccGranted(v)
@@ -26,7 +26,7 @@ func TestSCCOfTheSite(t *testing.T) {
 		strings.Contains(commands, "railhead-rdma") {
 		t.Errorf("the fix does not name the site's SCC:\n%s", commands)
 	}
-	v.SCCGrants = []cluster.SCCGrant{{SCC: "nccl-scc", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train"}}
+	v.state.SCCGrants = []cluster.SCCGrant{{SCC: "nccl-scc", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train"}}
 	if found := sccGranted(v); len(found) > 0 {
 		t.Errorf("it is granted: %+v", found)
 	}

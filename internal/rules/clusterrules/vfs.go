@@ -12,8 +12,8 @@ import (
 // is done. Other checks report nodes where it still works or has failed.
 func vfCount(v view) []check.Finding {
 	var findings []check.Finding
-	for _, n := range v.SriovNodes {
-		node, known := v.Node(n.Node)
+	for _, n := range v.state.SriovNodes {
+		node, known := v.state.Node(n.Node)
 		if !known || n.SyncStatus != "Succeeded" {
 			continue
 		}
@@ -28,7 +28,7 @@ func vfCount(v view) []check.Finding {
 
 // leastVFs returns the policy of a card that requests the fewest virtual functions: of several, one is in force.
 func (v view) leastVFs(n cluster.Node, i cluster.SriovInterface) (least cluster.SriovPolicy, found bool) {
-	for _, p := range v.SriovPolicies {
+	for _, p := range v.state.SriovPolicies {
 		if p.VFs > 0 && selectsNode(p, n) && p.Selects(i) && (!found || p.VFs < least.VFs) {
 			least, found = p, true
 		}
@@ -58,7 +58,7 @@ func (v view) tooFewVFs(n cluster.SriovNode, i cluster.SriovInterface, p cluster
 		},
 		Fix: check.ByAdmin("Read the log of the operator's daemon on the node. It creates them again after a "+
 			"change of the policy.",
-			fmt.Sprintf(pods, v.SriovNamespace(), n.Node)),
+			fmt.Sprintf(pods, v.state.SriovNamespace(), n.Node)),
 	}
 	if i.TotalVFs < p.VFs {
 		f.Summary += fmt.Sprintf("; its firmware allows %d", i.TotalVFs)

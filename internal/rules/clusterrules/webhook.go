@@ -12,14 +12,14 @@ import (
 // withoutInjection finds pods with GPUs that the admission webhook should have given rails.
 func withoutInjection(v view) []check.Finding {
 	var findings []check.Finding
-	offers := v.RDMAOffers()
-	for _, n := range v.Namespaces {
+	offers := v.state.RDMAOffers()
+	for _, n := range v.state.Namespaces {
 		if !workload.WebhookServes(n) {
 			continue
 		}
 		var names []string
 		var about []check.Ref
-		for _, p := range detailed(v.State) {
+		for _, p := range detailed(v.state) {
 			given := p.Annotations[workload.Injected] != "" || requestsRDMA(p, offers)
 			disabled := p.Annotations[workload.WebhookLabel] == workload.WebhookDisabled
 			if p.Namespace == n.Name && p.Requests.GPUs() > 0 && !given && !disabled {
