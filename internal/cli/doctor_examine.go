@@ -42,7 +42,7 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 			return benchrun.Examined(ctx, client, seen, pods, o.Container, quick, a.live())
 		}
 	}
-	b, err := collect.Run(ctx, client, o)
+	b, job, err := collect.Run(ctx, client, o)
 	var ambiguous *workload.AmbiguousError
 	switch {
 	case ctx.Err() != nil:
@@ -53,9 +53,8 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 		err = usage(err)
 	case err != nil:
 		err = unknown(err)
-	case o.Subject.Job != "":
-		f, _ := workload.Lookup(b.State, o.Subject.Ref(), o.Subject.Namespace) // collect found it
-		if run := a.detachedRun(ctx, client, launch.Targets(f)); run != nil {
+	case job.Name != "":
+		if run := a.detachedRun(ctx, client, launch.Targets(job)); run != nil {
 			a.say("%s", run)
 		}
 	}

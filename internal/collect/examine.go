@@ -67,22 +67,22 @@ var (
 	errNoNamespace = errors.New("no such namespace")
 )
 
-// Run examines what the options select. If it fails, the bundle has everything read until then.
-func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
+// Run examines what the options select, and returns the job that they name, if any. If it fails, the bundle has
+// everything read until then.
+func Run(ctx context.Context, c Cluster, o Options) (b bundle.Bundle, job workload.Family, err error) {
 	e := examiner{cluster: c, Options: o}
-	b := bundle.Bundle{Manifest: bundle.Manifest{Version: o.Version, Taken: time.Now().UTC(), Subject: o.Subject}}
-	var err error
-	if b.State, err = e.read(ctx); err != nil {
-		return b, err
+	b.Manifest = bundle.Manifest{Version: o.Version, Taken: time.Now().UTC(), Subject: o.Subject}
+	if b.State, job, err = e.read(ctx); err != nil {
+		return b, job, err
 	}
 	subject := &b.Manifest.Subject
-	pods, err := e.choose(b.State, subject)
+	pods, err := e.choose(b.State, job, subject)
 	if err != nil {
-		return b, err
+		return b, job, err
 	}
 	if b.Machines, err = e.visit(ctx, pods); err != nil {
 		e.say("Interrupted: %d of %s answered.", len(b.Machines), words.Count(len(pods), "pod"))
-		return b, err
+		return b, job, err
 	}
 	if o.Nodes {
 		for _, p := range pods {
@@ -92,34 +92,34 @@ func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
 		}
 	}
 	if err := e.nodesAndLinks(ctx, &b, pods); err != nil {
-		return b, err
+		return b, job, err
 	}
 	if o.Logs {
 		b.Logs = e.readLogs(ctx, pods)
 	}
-	return b, ctx.Err()
+	return b, job, ctx.Err()
 }
 
-// read reads the cluster for the subject. The pods of a workload that railhead did not deploy have no label to select
-// them by.
-func (e examiner) read(ctx context.Context) (cluster.State, error) {
+// read reads the cluster for the subject, and finds its job, if it names one. The pods of a workload that railhead did
+// not deploy have no label to select them by.
+func (e examiner) read(ctx context.Context) (cluster.State, workload.Family, error) {
 	want := Want(e.Subject)
 	s, err := e.cluster.Read(ctx, want)
 	if err != nil || want.Job == "" {
-		return s, err
+		return s, workload.Family{}, err
 	}
 	ref := e.Subject.Ref()
 	f, err := workload.Lookup(s, ref, want.Namespace)
 	switch {
 	case errors.Is(err, workload.ErrNotFound): // choose says so
-		return s, nil
+		return s, workload.Family{}, nil
 	case err != nil || f.Deployed() || f.Kind == "":
-		return s, err
+		return s, f, err
 	}
 	want.Job, want.Detail = "", true
 	s, err = e.cluster.Read(ctx, want)
 	f, _ = workload.Lookup(s, ref, want.Namespace)
-	return f.Only(s), err
+	return f.Only(s), f, err
 }
 
 // ClusterKinds returns the kinds of objects that determine which RDMA devices pods can get.

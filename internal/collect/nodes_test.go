@@ -30,7 +30,7 @@ func examineNodes(
 	names ...string,
 ) (map[string]string, error) {
 	t.Helper()
-	b, err := Run(ctx, s, Options{
+	b, _, err := Run(ctx, s, Options{
 		Subject: workload.Subject{Nodes: names},
 		Timeout: time.Minute,
 		Probe:   Probe{Namespace: "default", Programs: []delivery.Program{delivery.Packed("amd64", []byte("binary"))}},

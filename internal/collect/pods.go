@@ -21,8 +21,9 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// choose returns the running pods of a subject. It lists pods of a namespace that need no visit in subject.Passed.
-func (e examiner) choose(s cluster.State, subject *workload.Subject) ([]cluster.Pod, error) {
+// choose returns the running pods of a subject, whose job read found. It lists pods of a namespace that need no visit in
+// subject.Passed.
+func (e examiner) choose(s cluster.State, f workload.Family, subject *workload.Subject) ([]cluster.Pod, error) {
 	var pods []cluster.Pod
 	switch {
 	case subject.Cluster:
@@ -30,8 +31,7 @@ func (e examiner) choose(s cluster.State, subject *workload.Subject) ([]cluster.
 	case len(subject.Nodes) == 0 && lacksNamespace(s, subject.Namespace):
 		return nil, fmt.Errorf("%w: %s; 'railhead setup namespace %[2]s' creates it", errNoNamespace, subject.Namespace)
 	case subject.Job != "":
-		f, err := workload.Lookup(s, subject.Ref(), subject.Namespace)
-		exists := err == nil || slices.Contains(job.Names(s, subject.Namespace), subject.Job)
+		exists := f.Name != "" || slices.Contains(job.Names(s, subject.Namespace), subject.Job)
 		if !exists && s.Knows(cluster.Objects) {
 			return nil, ErrNoJob
 		}

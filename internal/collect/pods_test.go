@@ -51,7 +51,7 @@ func TestNoNamespace(t *testing.T) {
 		"nor does the cluster": {read, workload.Subject{Cluster: true}, nil},
 	} {
 		e := examiner{Options: Options{Live: &report.Live{W: io.Discard}}}
-		if _, err := e.choose(test.state, &test.subject); !errors.Is(err, test.want) {
+		if _, err := e.choose(test.state, workload.Family{}, &test.subject); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestInterrupted(t *testing.T) {
 		says    string
 	}{
 		"doctor": {func(ctx context.Context, c Cluster, o Options) error {
-			b, err := Run(ctx, c, o)
+			b, _, err := Run(ctx, c, o)
 			if len(b.Machines) != 1 || b.Machines[0].Unreached != "" {
 				t.Errorf("machines: %+v", b.Machines)
 			}

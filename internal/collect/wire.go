@@ -11,18 +11,17 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/rules/clusterrules"
 	"github.com/railhead/railhead/internal/wire"
-	"github.com/railhead/railhead/internal/workload"
 )
 
 // Wire visits the running pods of a job, or the pods or nodes that the options name, and tells what they move over
 // RDMA.
 func Wire(ctx context.Context, c Cluster, o Options) (wire.Job, error) {
 	e := examiner{cluster: c, Options: o}
-	s, err := e.read(ctx)
+	s, f, err := e.read(ctx)
 	if err != nil {
 		return wire.Job{}, err
 	}
-	pods, err := e.choose(s, &o.Subject)
+	pods, err := e.choose(s, f, &o.Subject)
 	if err != nil {
 		return wire.Job{}, err
 	}
@@ -38,8 +37,7 @@ func Wire(ctx context.Context, c Cluster, o Options) (wire.Job, error) {
 		}
 		return wire.Together(membersOnNodes(machines, s), false), nil
 	}
-	f, err := workload.Lookup(s, o.Subject.Ref(), o.Subject.Namespace)
-	whole := o.Subject.Job != "" && err == nil && len(f.Pods) == len(pods)
+	whole := f.Name != "" && len(f.Pods) == len(pods)
 	if whole {
 		machines = withoutLaunchers(s, machines, pods)
 	}
