@@ -18,15 +18,14 @@ import (
 func Snapshot(text []byte, s *host.Snapshot) error { return json.Unmarshal(text, s, options) }
 
 // options has a function for the facts of each type. encoding/json takes duplicate names and invalid UTF-8, too.
-var options json.Options
+var options = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), unmarshalers())
 
-func init() {
+func unmarshalers() json.Options {
 	all := []*json.Unmarshalers{json.UnmarshalFromFunc(text)}
 	for _, f := range facts {
 		all = append(all, f.unmarshaler)
 	}
-	options = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
-		json.WithUnmarshalers(json.JoinUnmarshalers(all...)))
+	return json.WithUnmarshalers(json.JoinUnmarshalers(all...))
 }
 
 // facts are the types of facts in a snapshot.
@@ -61,10 +60,10 @@ func fact[T any](in *jsontext.Decoder, f *host.Fact[T]) error {
 			return f.UnmarshalJSON(object)
 		}
 		f.State = host.Known
-		return json.Unmarshal(object, &f.Value, options)
+		return json.Unmarshal(object, &f.Value, in.Options())
 	}
 	f.State = host.Known
-	return json.UnmarshalDecode(in, &f.Value, options)
+	return json.UnmarshalDecode(in, &f.Value)
 }
 
 // text is fact for the most frequent type, without the detour over reflection.
