@@ -137,6 +137,9 @@ func replace(t testing.TB, a *replay.Archive, end, content string) {
 // end's beginning; if there is none, the end is the whole name.
 func nameOf(t testing.TB, a *replay.Archive, end string) string {
 	t.Helper()
+	if strings.Contains(path.Base(end), "..") {
+		t.Fatalf("%s: name each file of a range", end)
+	}
 	if a.Has(end) {
 		return end
 	}

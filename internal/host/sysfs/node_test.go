@@ -3,6 +3,7 @@ package sysfs
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -221,22 +222,33 @@ func TestNewerProbesAreRecorded(t *testing.T) {
 		}
 		return netip.Addr{}, nil
 	}
-	m := Machine{Root: root.Root, Probes: live}
-	want, archive := m.Record()
+	want := replayed(t, Machine{Root: root.Root, Probes: live})
 	if len(want.Lookups) != 12 || want.Limits.Lockable.Value != 8<<20 || len(want.Links[2].VFs) != 1 {
 		t.Errorf("read: %d lookups, %v lockable, %+v", len(want.Lookups), want.Limits.Lockable, want.Links[2])
 	}
+	live.VFs = func() ([]host.Link, error) { return nil, syscall.EPERM }
+	refused := host.Problem{Path: "/proc/net", Op: "netlink", Err: "operation not permitted"}
+	if want := replayed(t, Machine{Root: root.Root, Probes: live}); !slices.Contains(want.Problems, refused) {
+		t.Errorf("problems %v, want %v", want.Problems, refused)
+	}
+}
+
+// replayed records a machine, and asserts that the recording gives the same snapshot.
+func replayed(t *testing.T, m Machine) host.Snapshot {
+	t.Helper()
+	want, archive := m.Record()
 	again, err := replay.Parse(archive.Format())
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay, err := Recorded(again)
+	recording, err := Recorded(again)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, replay.Snapshot(), comparer...); diff != "" {
+	if diff := cmp.Diff(want, recording.Snapshot(), comparer...); diff != "" {
 		t.Errorf("(-recorded +replayed):\n%s", diff)
 	}
+	return want
 }
 
 // TestFullShmIsRecorded: a /dev/shm that is full, or that is not there, replays as such.

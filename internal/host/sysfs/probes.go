@@ -51,7 +51,7 @@ type answers struct {
 	ShmBytes  host.Fact[uint64]      `json:"shmBytes,omitzero"`
 	ShmFree   host.Fact[uint64]      `json:"shmFree,omitzero"`
 	Lock      map[string]string      `json:"lock,omitempty"`   // bytes -> "ok" or the error's name
-	VFs       []host.Link            `json:"vfs,omitempty"`    //
+	VFs       host.Fact[[]host.Link] `json:"vfs,omitzero"`     //
 	Routes    map[string]string      `json:"routes,omitempty"` // "from index dest" -> gateway, neighbourRoute or error
 	Wire      *host.Fact[host.Wire]  `json:"wire,omitempty"`
 	Earlier   *host.Snapshot         `json:"earlier,omitempty"`
@@ -91,8 +91,8 @@ func recordedProbes(root fs.FS) (Probes, error) {
 	if a.Lock != nil {
 		p.LockMemory = func(bytes uint64) error { return outcome(a.Lock[strconv.FormatUint(bytes, 10)]) }
 	}
-	if a.VFs != nil {
-		p.VFs = func() ([]host.Link, error) { return a.VFs, nil }
+	if !a.VFs.IsZero() {
+		p.VFs = a.virtualFunctions
 	}
 	if a.Routes != nil {
 		p.Route = a.route
@@ -121,6 +121,13 @@ func (a *answers) interfaces() ([]host.Link, error) {
 		links = append(links, host.Link{Index: host.Know(index), Addresses: host.Know(prefixes)})
 	}
 	return links, nil
+}
+
+func (a *answers) virtualFunctions() ([]host.Link, error) {
+	if a.VFs.IsUnreadable() {
+		return nil, outcome(a.VFs.Why)
+	}
+	return a.VFs.Value, nil
 }
 
 func (a *answers) wire() (host.Wire, error) {

@@ -203,6 +203,15 @@ func (r *recorder) probes(p Probes) Probes {
 			return err
 		}
 	}
+	if vfs := p.VFs; vfs != nil {
+		p.VFs = func() ([]host.Link, error) {
+			found, err := vfs()
+			if err != nil {
+				r.answers.VFs = host.Unread[[]host.Link](outcomeName(err))
+			}
+			return found, err
+		}
+	}
 	if route := p.Route; route != nil {
 		r.answers.Routes = map[string]string{}
 		p.Route = func(from netip.Addr, link int, dest netip.Addr) (netip.Addr, error) {
@@ -234,7 +243,7 @@ func (a *answers) take(s host.Snapshot, p Probes) {
 			a.Addresses[l.Index.Value] = l.Addresses.Value
 		}
 		if len(l.VFs) > 0 {
-			a.VFs = append(a.VFs, host.Link{Name: l.Name, Index: l.Index, VFs: l.VFs})
+			a.VFs = host.Know(append(a.VFs.Value, host.Link{Name: l.Name, Index: l.Index, VFs: l.VFs}))
 		}
 	}
 	if wire := s.Wire; !wire.IsZero() {

@@ -2,9 +2,9 @@ package machine
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,8 +54,7 @@ type fixture struct {
 	machine  string
 	judge    catalogue
 	edit     hosttest.Edit
-	change   func(*host.Snapshot) // where edit would need answers of netlink: new fixtures use edit
-	recorded bool                 // the recording itself has the fault; without it is pod-roce-4vf
+	recorded bool // the recording itself has the fault; without it is pod-roce-4vf
 }
 
 const (
@@ -63,31 +62,6 @@ const (
 	infiniBand = "pod-infiniband-4vf"
 	bareMetal  = "host-baremetal-8x400"
 )
-
-// device returns the first device that the pod was given.
-func device(s *host.Snapshot) *host.Device {
-	for i := range s.Devices {
-		if s.AccessTo(s.Devices[i].Name) == host.Openable {
-			return &s.Devices[i]
-		}
-	}
-	panic("the recording has a device")
-}
-
-func link(s *host.Snapshot, name string) *host.Link {
-	for i := range s.Links {
-		if s.Links[i].Name == name {
-			return &s.Links[i]
-		}
-	}
-	panic("the recording has an interface " + name)
-}
-
-func setFunction(d *host.Device, change func(*host.Function)) {
-	f := d.Function.Value
-	change(&f)
-	d.Function = host.Know(f)
-}
 
 // withoutDevices removes the eight HCAs, the storage NIC and what leads to them.
 var withoutDevices = hosttest.Edit{Files: map[string]string{
@@ -112,41 +86,56 @@ func locked(limit string) hosttest.Edit {
 }
 
 // ofDriver gives the pod's first device another driver.
-func ofDriver(name string) func(*host.Snapshot) {
-	return func(s *host.Snapshot) {
-		setFunction(device(s), func(f *host.Function) { f.Driver = host.Know(name) })
+func ofDriver(name string) hosttest.Edit {
+	return hosttest.Edit{Files: map[string]string{"0000:1a:00.2/driver": "-> /sys/bus/pci/drivers/" + name}}
+}
+
+// oneSubnet moves the second rail into the network of the first, and has the kernel answer ARP as the rules say.
+func oneSubnet(ignore string) hosttest.Edit {
+	return hosttest.Edit{
+		Files: map[string]string{
+			"mlx5_7/ports/1/gids/2":                  "0000:0000:0000:0000:0000:ffff:0a0a:0bc8",
+			"mlx5_7/ports/1/gids/3":                  "0000:0000:0000:0000:0000:ffff:0a0a:0bc8",
+			"proc/sys/net/ipv4/conf/all/arp_ignore":  "0",
+			"proc/sys/net/ipv4/conf/net1/arp_ignore": ignore,
+			"proc/sys/net/ipv4/conf/net2/arp_ignore": ignore,
+		},
+		Probes: map[string]any{"addresses": map[string]any{"11": []string{"10.10.11.200/24"}}},
 	}
 }
 
-// oneSubnet moves the second rail into the network of the first.
-func oneSubnet(s *host.Snapshot) {
-	a := netip.MustParsePrefix("10.10.11.200/24")
-	link(s, "net2").Addresses = host.Know([]netip.Prefix{a})
-	d, _ := s.Device("mlx5_7")
-	for i := range d.Ports[0].GIDs {
-		if g := &d.Ports[0].GIDs[i]; g.Addr.Is4In6() {
-			g.Addr = netip.AddrFrom16(a.Addr().As16())
-		}
-	}
-	s.ARP.Ignore = host.Know(0)
-	link(s, "net1").ARP.Ignore, link(s, "net2").ARP.Ignore = host.Know(0), host.Know(0)
+// routes are answers of the kernel: by the source, the index of its interface and the destination, the gateway.
+func routes(answers map[string]any) hosttest.Edit {
+	return hosttest.Edit{Probes: map[string]any{"routes": answers}}
 }
+
+// The node's first two cards, and the port of the switch above the first.
+const (
+	aboveFirst = "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0"
+	firstCard  = aboveFirst + "/0000:1a:00.0/"
+	secondCard = "sys/devices/pci0000:2a/0000:2a:01.0/0000:2b:00.0/0000:2c:01.0/0000:2f:00.0/"
+)
 
 // givesVFs adds virtual functions to the node's first card.
-func givesVFs(s *host.Snapshot, vfs ...host.VF) *host.Link {
-	setFunction(&s.Devices[0], func(f *host.Function) { f.NumVFs, f.TotalVFs = host.Know(len(vfs)), host.Know(16) })
-	l := link(s, "ibp0s0")
-	l.VFs, l.Up, l.Carrier = vfs, host.Know(true), host.Know(true)
-	return l
+func givesVFs(vfs ...host.VF) hosttest.Edit {
+	return hosttest.Edit{
+		Files: map[string]string{
+			firstCard + "sriov_numvfs": strconv.Itoa(len(vfs)), firstCard + "sriov_totalvfs": "16",
+		},
+		Probes: map[string]any{"vfs": []host.Link{{Name: "ibp0s0", Index: host.Know(10), VFs: vfs}}},
+	}
 }
 
-// config gives all devices a readable configuration space.
-func config(s *host.Snapshot, request int) {
-	for i := range s.Devices {
-		setFunction(&s.Devices[i], func(f *host.Function) {
-			f.Config = host.PCIConfig{MaxPayload: host.Know(256), MaxReadRequest: host.Know(request)}
-		})
-	}
+// secondGives sets how many virtual functions the node's second card has and can have.
+func secondGives(vfs, most string) hosttest.Edit {
+	return hosttest.Edit{Files: map[string]string{secondCard + "sriov_numvfs": vfs, secondCard + "sriov_totalvfs": most}}
+}
+
+// configSpace is a recorded configuration space with the control registers of PCI Express and ACS
+// (include/uapi/linux/pci_regs.h).
+func configSpace(express, acs uint32) string {
+	return fmt.Sprintf("configuration space of 4096 bytes\n034: 00000060\n060: 00020010\n068: %08x\n"+
+		"100: 0001000d\n104: %08x", express, acs<<16)
 }
 
 // fixtures has at least one for each check.
@@ -216,8 +205,8 @@ var fixtures = []fixture{
 			"libmlx5-rdmav34.so": hosttest.Gone, "etc/libibverbs.d/mlx5.driver": hosttest.Gone,
 		}},
 	},
-	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: ofDriver("ionic")},
-	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: ofDriver("mana")},
+	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, edit: ofDriver("ionic")},
+	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, edit: ofDriver("mana")},
 	{
 		id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod,
 		edit: hosttest.Edit{Probes: map[string]any{"shmBytes": 64 << 20}},
@@ -263,32 +252,28 @@ var fixtures = []fixture{
 		id: nccl.GDRLevelKnown, status: check.Warn, machine: pod, judge: ofPod,
 		edit: hosttest.Env("NCCL_NET_GDR_LEVEL", "NODE"),
 	},
-	{id: RailARP, status: check.Warn, machine: pod, judge: ofPod, change: oneSubnet},
-	{id: RailARP, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		oneSubnet(s)
-		for _, last := range []string{"10.10.11.5", "10.10.11.6"} {
-			s.Neighbours = append(s.Neighbours, host.Neighbour{
-				Link: "net1", Addr: netip.MustParseAddr(last), MAC: "3a:11:00:00:00:99", Resolved: true,
-			})
-		}
-	}},
-	{id: RailARP, status: check.Unknown, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		oneSubnet(s)
-		link(s, "net1").ARP.Ignore, link(s, "net2").ARP.Ignore = host.Unread[int]("EACCES"), host.Unread[int]("EACCES")
-	}},
-	{id: RailsRoutable, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		s.Env["NCCL_CROSS_NIC"] = "1"
-		s.Lookups = []host.Lookup{{From: "net1", Toward: "net2", Dest: netip.MustParseAddr("10.10.12.5")}}
-	}},
-	{id: RailsRoutable, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		s.Lookups = []host.Lookup{
-			{From: "net1", Toward: "net2", Dest: netip.MustParseAddr("10.10.12.5")},
-			{
-				From: "net2", Toward: "net1", Dest: netip.MustParseAddr("10.10.11.5"),
-				Gateway: netip.MustParseAddr("10.10.12.1"),
-			},
-		}
-	}},
+	{id: RailARP, status: check.Warn, machine: pod, judge: ofPod, edit: oneSubnet("0")},
+	{
+		id: RailARP, status: check.Fail, machine: pod, judge: ofPod,
+		edit: oneSubnet("0").And(hosttest.Edit{Files: map[string]string{
+			"proc/net/arp": "IP address       HW type     Flags       HW address            Mask     Device\n" +
+				"10.10.11.5       0x1         0x2         3a:11:00:00:00:99     *        net1\n" +
+				"10.10.11.6       0x1         0x2         3a:11:00:00:00:99     *        net1\n",
+		}}),
+	},
+	{id: RailARP, status: check.Unknown, machine: pod, judge: ofPod, edit: oneSubnet("! EACCES")},
+	{
+		id: RailsRoutable, status: check.Fail, machine: pod, judge: ofPod,
+		edit: hosttest.Env("NCCL_CROSS_NIC", "1").And(routes(map[string]any{
+			"10.10.11.161 10 10.10.12.162": "neighbour",
+		})),
+	},
+	{
+		id: RailsRoutable, status: check.Warn, machine: pod, judge: ofPod,
+		edit: routes(map[string]any{
+			"10.10.11.161 10 10.10.12.162": "neighbour", "10.10.12.161 11 10.10.11.162": "10.10.12.1",
+		}),
+	},
 	{
 		id: RailMTU, status: check.Warn, machine: pod, judge: ofPod,
 		edit: hosttest.Edit{Files: map[string]string{"net/net1/mtu": "1500"}},
@@ -309,15 +294,10 @@ var fixtures = []fixture{
 			"0000:1a:00.0/current_link_speed": "16.0 GT/s PCIe", "0000:1a:00.0/current_link_width": "8",
 		}},
 	},
-	{id: rail.PortNotShared, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		first := device(s).Function.Value.PhysFn
-		d, _ := s.Device("mlx5_7")
-		for i := range s.Devices {
-			if s.Devices[i].Name == d.Name {
-				setFunction(&s.Devices[i], func(f *host.Function) { f.PhysFn = first })
-			}
-		}
-	}},
+	{
+		id: rail.PortNotShared, status: check.Warn, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{"0000:2f:00.2/physfn": "-> ../0000:1a:00.0"}},
+	},
 	{id: rail.HardwareRDMA, status: check.Warn, machine: "vm-soft-roce", judge: ofPod, recorded: true},
 	{id: nccl.GPUDirectPossible, status: check.Warn, machine: pod, judge: ofPod,
 		edit: hosttest.Edit{Files: map[string]string{
@@ -336,15 +316,18 @@ var fixtures = []fixture{
 		id: SilentFallback, status: check.Pass, machine: pod, judge: ofPod,
 	},
 	{id: PhysicalUp, status: check.Fail, machine: "lab-pf-down", judge: ofPod, recorded: true},
-	{id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		givesVFs(s, host.VF{}, host.VF{Index: 1}).Up = host.Know(false)
-		s.Devices[0].Ports[0].LinkLayer = host.Know(host.Ethernet)
-	}},
-	{id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { // InfiniBand
-		pf := physical(s)[0]
-		setFunction(pf, func(f *host.Function) { f.NumVFs = host.Know(2) })
-		pf.Ports[0].State = host.Know("INIT")
-	}},
+	{
+		id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node,
+		edit: givesVFs(host.VF{}, host.VF{Index: 1}).And(hosttest.Edit{Files: map[string]string{
+			"net/ibp0s0/flags": "0x1002", "mlx5_0/ports/1/link_layer": "Ethernet",
+		}}),
+	},
+	{
+		id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node, // InfiniBand
+		edit: givesVFs(host.VF{}, host.VF{Index: 1}).And(hosttest.Edit{Files: map[string]string{
+			"mlx5_0/ports/1/state": "2: INIT",
+		}}),
+	},
 	{
 		id: VFGUID, status: check.Fail, machine: infiniBand, judge: ofPod,
 		edit: locked("unlimited").And(hosttest.Edit{Files: map[string]string{
@@ -354,27 +337,25 @@ var fixtures = []fixture{
 	{id: rail.DeviceAllocated, status: check.Fail, machine: bareMetal, judge: Node, edit: withoutDevices},
 	{
 		id: VFSettings, status: check.Fail, machine: bareMetal, judge: Node,
-		change: func(s *host.Snapshot) { givesVFs(s, host.VF{LinkState: "disable"}) },
+		edit: givesVFs(host.VF{LinkState: "disable"}),
 	},
-	{id: VFSettings, status: check.Fail, machine: "pod-roce-4vf", judge: Node, change: func(s *host.Snapshot) {
-		f := device(s).Function.Value
-		vf := host.VF{MAC: "00:00:00:00:00:01", SpoofChk: true}
-		s.Links = append(s.Links, host.Link{Name: "eno5np0", PCI: f.PhysFn, VFs: []host.VF{vf}})
-	}},
-	{id: VFCount, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		givesVFs(s, host.VF{}, host.VF{Index: 1})
-		setFunction(&s.Devices[1], func(f *host.Function) { f.NumVFs = host.Know(8) })
-	}},
-	{id: VFCount, status: check.Pass, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		givesVFs(s, host.VF{}, host.VF{Index: 1})
-		setFunction(&s.Devices[1], func(f *host.Function) { f.NumVFs, f.TotalVFs = host.Know(0), host.Know(0) })
-	}},
-	{id: VFTrust, status: check.Pass, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		givesVFs(s, host.VF{Trust: host.Know(false)}, host.VF{Index: 1, Trust: host.Know(true)})
-	}},
-	{id: VFSettings, status: check.Unknown, machine: "pod-roce-4vf", judge: Node, change: func(s *host.Snapshot) {
-		s.Problems = append(s.Problems, host.Problem{Path: "/proc/net", Op: "netlink", Err: "operation not permitted"})
-	}},
+	{id: VFSettings, status: check.Fail, machine: "lab-wrong-mac", judge: Node, recorded: true},
+	{
+		id: VFCount, status: check.Warn, machine: bareMetal, judge: Node,
+		edit: givesVFs(host.VF{}, host.VF{Index: 1}).And(secondGives("8", "16")),
+	},
+	{
+		id: VFCount, status: check.Pass, machine: bareMetal, judge: Node,
+		edit: givesVFs(host.VF{}, host.VF{Index: 1}).And(secondGives("0", "0")),
+	},
+	{
+		id: VFTrust, status: check.Pass, machine: bareMetal, judge: Node,
+		edit: givesVFs(host.VF{Trust: host.Know(false)}, host.VF{Index: 1, Trust: host.Know(true)}),
+	},
+	{
+		id: VFSettings, status: check.Unknown, machine: pod, judge: Node,
+		edit: hosttest.Edit{Probes: map[string]any{"vfs": map[string]any{"unreadable": "EPERM"}}},
+	},
 	{id: IOMMUPresent, status: check.Warn, machine: "lab-iommu-absent", judge: Node, recorded: true},
 	{
 		id: IOMMUOptions, status: check.Warn, machine: bareMetal, judge: Node,
@@ -387,14 +368,17 @@ var fixtures = []fixture{
 		id: PCIConfig, status: check.Unknown, machine: bareMetal, judge: Node,
 		edit: hosttest.Edit{Files: map[string]string{"0000:1a:00.0/config": strings.Repeat("x", 63)}},
 	},
-	{id: ACSRedirect, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		config(s, 4096)
-		hops := s.Devices[0].Function.Value.Path.Value.Hops
-		s.Bridges = []host.Function{{Address: hops[len(hops)-2], Config: host.PCIConfig{ACS: host.Know(0x1d)}}}
-	}},
+	{
+		id: ACSRedirect, status: check.Warn, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{
+			firstCard + "config":               configSpace(0x5020, 0),
+			"sys/bus/pci/devices/0000:17:01.0": "-> ../../../../" + aboveFirst,
+			aboveFirst + "/config":             configSpace(0x5020, 0x1d),
+		}},
+	},
 	{
 		id: ReadRequest, status: check.Warn, machine: bareMetal, judge: Node,
-		change: func(s *host.Snapshot) { config(s, 512) },
+		edit: hosttest.Edit{Files: map[string]string{firstCard + "config": configSpace(0x2020, 0)}},
 	},
 	{
 		id: PCIeLink, status: check.Warn, machine: bareMetal, judge: Node,
@@ -468,9 +452,6 @@ func TestChecksFire(t *testing.T) {
 			}
 			if f, fires := of(quiet, x.id); fires {
 				t.Errorf("fires without the fault: %s", f.Summary)
-			}
-			if x.change != nil {
-				x.change(&s)
 			}
 			r := x.judge(s)
 			if len(r.Findings) == 0 || r.Findings[0].Check != x.id || r.Findings[0].Status != x.status {

@@ -75,7 +75,7 @@ func TestNoFalseAlarmOnHealthyNodes(t *testing.T) {
 	if said := alarms(watched(s)); said != nil {
 		t.Errorf("watched: %v", said)
 	}
-	givesVFs(&s, host.VF{}, host.VF{Index: 1}).Up = host.Know(false)
+	addVFs(&s, host.VF{}, host.VF{Index: 1}).Up = host.Know(false)
 	if said := alarms(Node(s)); said != nil {
 		t.Errorf("an InfiniBand card whose interface for IP is down: %v", said)
 	}

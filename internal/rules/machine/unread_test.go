@@ -70,14 +70,20 @@ func TestUnreadFactsDoNotPass(t *testing.T) {
 			s.Cmdline = host.Unread[string](why)
 		}},
 		"ACS of a bridge": {ACSRedirect, bareMetal, Node, func(s *host.Snapshot) {
-			config(s, 4096)
+			for i := range s.Devices {
+				setFunction(&s.Devices[i], func(f *host.Function) {
+					f.Config = host.PCIConfig{MaxPayload: host.Know(256), MaxReadRequest: host.Know(4096)}
+				})
+			}
 			s.Bridges = nil
 		}},
 		"firmware": {FirmwareUniform, bareMetal, Node, func(s *host.Snapshot) {
 			s.Devices[0].Firmware = host.Unread[string](why)
 		}},
-		"trust":  {VFTrust, bareMetal, Node, func(s *host.Snapshot) { givesVFs(s, host.VF{}) }},
-		"driver": {VerbsLibrary, pod, ofPod, ofDriver("new_driver")},
+		"trust": {VFTrust, bareMetal, Node, func(s *host.Snapshot) { addVFs(s, host.VF{}) }},
+		"driver": {VerbsLibrary, pod, ofPod, func(s *host.Snapshot) {
+			setFunction(device(s), func(f *host.Function) { f.Driver = host.Know("new_driver") })
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hosttest.Read(t, tc.machine)
@@ -121,7 +127,7 @@ func TestPhysicalFunctionsThatAreUp(t *testing.T) {
 		},
 	} {
 		s := hosttest.Read(t, bareMetal)
-		uplink := givesVFs(&s, host.VF{}, host.VF{Index: 1})
+		uplink := addVFs(&s, host.VF{}, host.VF{Index: 1})
 		s.Devices[0].Ports[0].LinkLayer = host.Know(host.Ethernet)
 		change(&s, uplink)
 		if f, found := of(Node(s), PhysicalUp); found {
@@ -170,4 +176,37 @@ func TestCountersOfNetlink(t *testing.T) {
 			t.Errorf("%s: %+v", device, r.Findings)
 		}
 	}
+}
+
+// device returns the first device that the pod was given.
+func device(s *host.Snapshot) *host.Device {
+	for i := range s.Devices {
+		if s.AccessTo(s.Devices[i].Name) == host.Openable {
+			return &s.Devices[i]
+		}
+	}
+	panic("the recording has a device")
+}
+
+func link(s *host.Snapshot, name string) *host.Link {
+	for i := range s.Links {
+		if s.Links[i].Name == name {
+			return &s.Links[i]
+		}
+	}
+	panic("the recording has an interface " + name)
+}
+
+func setFunction(d *host.Device, change func(*host.Function)) {
+	f := d.Function.Value
+	change(&f)
+	d.Function = host.Know(f)
+}
+
+// addVFs adds virtual functions to the node's first card.
+func addVFs(s *host.Snapshot, vfs ...host.VF) *host.Link {
+	setFunction(&s.Devices[0], func(f *host.Function) { f.NumVFs, f.TotalVFs = host.Know(len(vfs)), host.Know(16) })
+	l := link(s, "ibp0s0")
+	l.VFs, l.Up, l.Carrier = vfs, host.Know(true), host.Know(true)
+	return l
 }
