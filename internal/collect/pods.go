@@ -21,8 +21,8 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// choose returns the running pods of a subject, whose job read found. It lists pods of a namespace that need no visit in
-// subject.Passed.
+// choose returns the running pods of a subject, whose job read found. It lists pods of a namespace that need no visit
+// in subject.Passed.
 func (e examiner) choose(s cluster.State, f workload.Family, subject *workload.Subject) ([]cluster.Pod, error) {
 	var pods []cluster.Pod
 	switch {

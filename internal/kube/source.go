@@ -216,7 +216,8 @@ var endpoints = map[cluster.Kind][]endpoint{
 	}},
 	cluster.ServiceAccounts: {{
 		scope: inNamespace,
-		codec: codecOf(convertServiceAccount, func(d *draft) *[]cluster.ServiceAccount { return &d.state.ServiceAccounts }),
+		codec: codecOf(convertServiceAccount,
+			func(d *draft) *[]cluster.ServiceAccount { return &d.state.ServiceAccounts }),
 	}},
 	cluster.Quotas: {{
 		scope: inNamespace,
@@ -232,11 +233,13 @@ var endpoints = map[cluster.Kind][]endpoint{
 	}},
 	cluster.PriorityClasses: {{
 		group: "scheduling.k8s.io",
-		codec: metadataOf(convertPriorityClass, func(d *draft) *[]cluster.PriorityClass { return &d.state.PriorityClasses }),
+		codec: metadataOf(convertPriorityClass,
+			func(d *draft) *[]cluster.PriorityClass { return &d.state.PriorityClasses }),
 	}},
 	cluster.RuntimeClasses: {{
 		group: "node.k8s.io",
-		codec: metadataOf(convertRuntimeClass, func(d *draft) *[]cluster.RuntimeClass { return &d.state.RuntimeClasses }),
+		codec: metadataOf(convertRuntimeClass,
+			func(d *draft) *[]cluster.RuntimeClass { return &d.state.RuntimeClasses }),
 	}},
 	cluster.LocalQueues: {{
 		group:    cluster.KueueGroup,
@@ -261,7 +264,8 @@ var endpoints = map[cluster.Kind][]endpoint{
 	}},
 	cluster.MachineConfigs: {{
 		group: cluster.MachineConfigGroup,
-		codec: codecOf(convertMachineConfig, func(d *draft) *[]cluster.MachineConfig { return &d.state.MachineConfigs }),
+		codec: codecOf(convertMachineConfig,
+			func(d *draft) *[]cluster.MachineConfig { return &d.state.MachineConfigs }),
 	}},
 	cluster.Networks: {{
 		group: cluster.NetworkGroup,
@@ -282,7 +286,8 @@ var endpoints = map[cluster.Kind][]endpoint{
 	cluster.NicPolicies: {{
 		group:    cluster.NvidiaGroup,
 		versions: []string{"v1alpha1"},
-		codec:    codecOfMany(convertNicPolicy, func(d *draft) *[]cluster.NvidiaResource { return &d.state.NvidiaResources }),
+		codec: codecOfMany(convertNicPolicy,
+			func(d *draft) *[]cluster.NvidiaResource { return &d.state.NvidiaResources }),
 	}},
 	cluster.SriovPolicies: {{
 		group: cluster.SriovGroup,

@@ -58,7 +58,8 @@ func (g gidChoice) chooses(rules gidRules) {
 	switch {
 	case len(misled) == 0 && len(g.c.versions) > 0:
 		newest := g.c.versions[len(g.c.versions)-1]
-		g.c.leave("NCCL_IB_GID_INDEX", fmt.Sprintf("NCCL %s finds the %s GID of each HCA itself", newest, wanted(rules)))
+		g.c.leave("NCCL_IB_GID_INDEX", fmt.Sprintf("NCCL %s finds the %s GID of each HCA itself", newest,
+			wanted(rules)))
 	case len(misled) == 0 && len(set) > 0:
 		g.c.leave("NCCL_IB_GID_INDEX",
 			fmt.Sprintf("with %s NCCL 2.21 and later find a GID of the pod on each HCA", g.c.written(set)))

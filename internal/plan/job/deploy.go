@@ -195,7 +195,8 @@ func (j *request) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool)
 	k := workloadOf(&j.job.Options)
 	for _, change := range j.objects(d) {
 		live, exists := plan.LiveObject(j.s, change.Object)
-		unchanged := exists && change.Verb == plan.Apply && plan.Unchanged(live, change.Object, j.job.Scheduling.grows()...)
+		unchanged := exists && change.Verb == plan.Apply && plan.Unchanged(live, change.Object,
+			j.job.Scheduling.grows()...)
 		if unchanged && (hasPods || !k.Recreates) {
 			continue
 		}
@@ -233,7 +234,8 @@ func (j *request) steps() []plan.Step {
 	case len(step.Changes) > 0:
 		steps = append(steps, step)
 	case exists && !hasPods:
-		j.draft.Note("%s exists, but has no pods: see %s.", j.job.Name, "railhead status "+j.job.Name+" -n "+j.job.Namespace)
+		j.draft.Note("%s exists, but has no pods: see %s.", j.job.Name,
+			"railhead status "+j.job.Name+" -n "+j.job.Namespace)
 	case exists && !step.Done(j.s).Done: // an interrupted deploy continues to wait
 		step.Title = fmt.Sprintf("Wait until the pods of %s run", j.job.Name)
 		steps = append(steps, step)

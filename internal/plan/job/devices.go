@@ -86,7 +86,8 @@ func (j *request) chooseMode() {
 	found := fmt.Sprintf("found %s with %s", words.Count(len(c.free), "free node"), rails)
 	switch {
 	case !j.s.Knows(cluster.Nodes):
-		j.draft.Note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.", rails)
+		j.draft.Note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.",
+			rails)
 	case c.enough(j.job.Nodes, j.job.Scheduling.Queue), j.job.claim.GPUs > 0: // TCP needs the claim, too
 		j.draft.Note("Mode auto uses RDMA: %s.", found)
 	default:

@@ -86,7 +86,8 @@ func (j *request) unchanged() {
 		path := "spec." + field
 		wanted := map[string]any{field: workload.Field(want, path)}
 		applied, _ := workload.Field(live.Applied, "f:spec.f:"+field).(map[string]any)
-		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted, j.job.Scheduling.grows()...) ||
+		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted,
+			j.job.Scheduling.grows()...) ||
 			plan.Drops(applied, wanted[field]) {
 			j.draft.Report(prevented(targetOf(&j.job.Options),
 				fmt.Sprintf("%s exists with other settings, and a %s cannot be changed", j.job.Name, k.GVK.Kind),

@@ -27,7 +27,8 @@ func (j *request) findNodes(rails []cluster.Rail) nodeChoice {
 // requireNodes fails if there are not enough free nodes for the job, and gives the reason for each other node.
 func (j *request) requireNodes() {
 	if !j.s.Knows(cluster.Nodes) {
-		j.draft.Unknown(j.s, plan.FreeNodes, cluster.Nodes, "nodes could not be read, so whether enough are free is unknown")
+		j.draft.Unknown(j.s, plan.FreeNodes, cluster.Nodes,
+			"nodes could not be read, so whether enough are free is unknown")
 		return
 	}
 	c := j.findNodes(j.job.rails)

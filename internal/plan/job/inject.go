@@ -241,7 +241,8 @@ func (j *request) decideFor(manifest unstructured.Unstructured, templates []map[
 	if j.job.access.IPCLock {
 		j.draft.Add(requireRoot(&j.job.Options, j.s.Server, templates))
 	}
-	canLock := !slices.ContainsFunc(j.draft.Findings, func(f check.Finding) bool { return f.Check == access.PodMemlock })
+	canLock := !slices.ContainsFunc(j.draft.Findings,
+		func(f check.Finding) bool { return f.Check == access.PodMemlock })
 	for _, template := range templates {
 		if canLock {
 			j.draft.Add(needlessRights(&j.job.Options, template))
@@ -262,7 +263,8 @@ func (j *request) railsFor(manifest unstructured.Unstructured, templates []map[s
 		j.job.Mode = nccl.TCP
 		j.draft.Note("Mode auto uses TCP: pods with hostNetwork: true get no rail. Without it they get one.")
 	case onHost:
-		j.draft.Fail(ManifestSuitable, objectRef(manifest), "its pods use the network of their node, where they get no rail",
+		j.draft.Fail(ManifestSuitable, objectRef(manifest),
+			"its pods use the network of their node, where they get no rail",
 			check.Observed("spec.hostNetwork", "true", "not set"),
 			check.ByUser("Remove hostNetwork: true, which RDMA does not need: each rail is an interface of the pod.",
 				targetOf(&j.job.Options).CommandWith("--mode tcp")))

@@ -24,7 +24,8 @@ func (j *request) requiredRails(need int) []cluster.Rail {
 	rails := a.require()
 	j.draft = a.Draft
 	if len(rails) == 0 && j.s.Problem(cluster.DRADevices) != nil {
-		j.draft.Unknown(j.s, plan.RailsAttached, cluster.DRADevices, "whether DRA drivers offer rails could not be read")
+		j.draft.Unknown(j.s, plan.RailsAttached, cluster.DRADevices,
+			"whether DRA drivers offer rails could not be read")
 	}
 	return rails
 }

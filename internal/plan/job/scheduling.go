@@ -68,7 +68,8 @@ func (f *flagCheck) scheduling() {
 		}
 	}
 	if f.Scheduling.GracePeriod < 0 || f.Scheduling.GracePeriod%time.Second != 0 {
-		f.wrong("--grace-period", f.Scheduling.GracePeriod.String(), "a number of whole seconds, such as 10m", "Correct it.")
+		f.wrong("--grace-period", f.Scheduling.GracePeriod.String(), "a number of whole seconds, such as 10m",
+			"Correct it.")
 	}
 	if f.Scheduling.Queue != "" && !f.server.Serves(cluster.KueueGroup) {
 		f.draft.Fail(plan.ServerSupport, check.Ref{Kind: check.Server},

@@ -124,7 +124,8 @@ func (f *flagCheck) script() {
 			"Put the rest into the image or a volume; `railhead launch --copy` accepts larger files.")
 	case len(f.Command) == 0 && s.command() == nil:
 		f.wrong("--script", s.Name, ".py, .sh or a file that starts with #!, because no command is given",
-			"Give the command.", targetOf(&f.Options).CommandWith("--script "+s.Name+" -- COMMAND "+scriptFolder+"/"+s.Name))
+			"Give the command.",
+			targetOf(&f.Options).CommandWith("--script "+s.Name+" -- COMMAND "+scriptFolder+"/"+s.Name))
 	}
 }
 
