@@ -82,6 +82,7 @@ test: test-local ## test everything, also on a real control plane, which is buil
 test-local: ## test what needs no control plane
 	go test -vet=off -timeout 30m ./...
 	cd tools/release && go test -vet=off ./...
+	cd tools/site && go test -vet=off ./...
 	cd tools/vuln && go test -vet=off -count=1 ./... # a cached result would not see a change of the script
 
 # What a change by a recipe of CONTRIBUTING.md can break, besides its own package.
@@ -127,6 +128,7 @@ lint: ## run golangci-lint, whose version tools/lint/go.mod pins
 	cd lab && $(GOLANGCI) run ./...
 	cd tools/pictures && $(GOLANGCI) run ./...
 	cd tools/release && $(GOLANGCI) run ./...
+	cd tools/site && $(GOLANGCI) run ./...
 	cd tools/vuln && $(GOLANGCI) run ./...
 
 vulncheck: ## look for known vulnerabilities in what the programs call; needs vuln.go.dev, or VULNDB=file:///path
@@ -158,10 +160,11 @@ pictures: build ## make the pictures of the documentation, in docs/pictures; nee
 	go -C tools/pictures run .
 
 site: ## build the documentation as a site, in build/site; it needs no server
-	go run ./tools/site -version $(VERSION)
+	go -C tools/site run . -root ../.. -out "$(CURDIR)/build/site" -version $(VERSION)
 
 site-check: ## test the site: its links, and in Chromium its search, widths, colours and requests
-	go test ./tools/site ./tools/reference ./docs
+	go test ./tools/reference ./docs
+	cd tools/site && go test ./...
 
 check: ## what a change must pass, as CI runs it: lanes of .ci/check beside one another, with a table at the end
 	@env -u MAKEFLAGS -u MAKELEVEL .ci/lanes <.ci/check
