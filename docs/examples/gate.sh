@@ -60,7 +60,7 @@ railhead launch "$job" -n "$namespace" --detach -- "$@"
 deadline=$(($(date +%s) + ${GATE_PATIENCE:-300}))
 while :; do
 	status=0
-	railhead wire "$job" -n "$namespace" --once --every 10s --save "$results/wire.json" || status=$?
+	railhead wire "$job" -n "$namespace" --every 10s --save "$results/wire.json" || status=$?
 	if [ "$status" -ne 1 ] || [ "$(date +%s)" -ge "$deadline" ]; then
 		break
 	fi

@@ -25,14 +25,13 @@ import (
 
 // benchFlags are the flags of bench.
 type benchFlags struct {
-	ladder, matrix, allReduce, quick bool
-	compare                          []string
-	pair                             []int
-	minGbps                          float64
-	leafLabel                        string
-	options                          benchrun.Options
-	own                              ownPods
-	format, save, html               string
+	matrix, allReduce, compare, quick bool
+	pair                              []int
+	minGbps                           float64
+	leafLabel                         string
+	options                           benchrun.Options
+	own                               ownPods
+	format, save, html                string
 }
 
 func newBench(a *app) *cobra.Command {
@@ -43,13 +42,13 @@ func newBench(a *app) *cobra.Command {
 		Long: `bench measures the network between the pods of a job, or between temporary pods on the given nodes. It
 compares every number with its ceiling: the most that the link or the PCIe slot can carry.
 
---ladder, the default, measures between two pods, layer by layer: RDMA with host memory, with GPU memory, all rails
+By default it measures between two pods, layer by layer: RDMA with host memory, with GPU memory, all rails
 at once, TCP, NCCL. The first step below target names the layer at fault.
 --matrix measures all pairs of pods on all rails, between rails, and every HCA against itself. It names the slow NIC,
 node, pair, rail or leaf switch, which a node label identifies. With --quick it only finds bad pods, in a few rounds.
 --allreduce runs NCCL over all pods of the job. NCCL's log, the port counters or the kernel's queue pairs prove which
 network it used.
---compare tcp,rdma measures both and shows how much faster RDMA is.
+--compare measures TCP and RDMA and shows how much faster RDMA is.
 
 The image of the pods must contain the tools: perftest; iperf3 or python3; nccl-tests with Open MPI, or torchrun.
 Measurements without a tool are listed as skipped. build/bench makes an image with the tools that need no GPU. bench
@@ -64,7 +63,7 @@ judged.`,
   railhead bench h-kim -n train --matrix --save monday.json
   railhead bench h-kim -n train --matrix --html fabric.html
   railhead bench h-kim -n train --matrix --quick              find bad pods
-  railhead bench h-kim -n train --compare tcp,rdma
+  railhead bench h-kim -n train --compare
   railhead bench -n train --nodes gpu-1,gpu-2 --image IMAGE   without a job
   railhead bench h-kim -n train --min-gbps 350 -o json        for CI: exit status 1 below 350 Gb/s
   railhead bench diff monday.json today.json`,
@@ -89,11 +88,10 @@ judged.`,
 
 func (f *benchFlags) add(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &f.options
-	flags.BoolVar(&f.ladder, "ladder", false, "measure layer by layer between two pods (the default)")
 	flags.BoolVar(&f.matrix, "matrix", false,
 		"measure all pairs of pods on all rails, between rails, and every HCA against itself")
 	flags.BoolVar(&f.allReduce, "allreduce", false, "measure NCCL's all-reduce over all pods of the job")
-	flags.StringSliceVar(&f.compare, "compare", nil, "`tcp,rdma`: measure both and compare them")
+	flags.BoolVar(&f.compare, "compare", false, "measure TCP and RDMA, and compare them")
 	flags.BoolVar(&f.quick, "quick", false, "with --matrix: find bad pods in a few rounds, without every pair")
 	flags.StringVar(&f.leafLabel, "leaf-label", "",
 		"with --matrix: node `label` whose value names the leaf switch (default: the labels of Topograph, GKE and OKE)")
@@ -114,9 +112,7 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.html, "html", "", "also write the result to this `file`, as a page for a browser")
 	_ = cmd.MarkFlagFilename("save", "json") // the flags exist
 	_ = cmd.MarkFlagFilename("html", "html")
-	modes := cobra.FixedCompletions([]string{"tcp,rdma"}, cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("compare", modes)
-	cmd.MarkFlagsMutuallyExclusive("ladder", "matrix", "allreduce", "compare")
+	cmd.MarkFlagsMutuallyExclusive("matrix", "allreduce", "compare")
 	cmd.MarkFlagsMutuallyExclusive("min-efficiency", "min-gbps")
 }
 
@@ -134,8 +130,6 @@ func (f *benchFlags) check() error {
 		return errors.New("--duration must be at least 1s, and --runs, --size and --qps at least 1")
 	case o.Gate.Efficiency < 0 || o.Gate.Efficiency > 1 || o.Gate.Gbps < 0:
 		return errors.New("--min-efficiency must be between 0 and 1, and --min-gbps not negative")
-	case f.compare != nil && !slices.Equal(slices.Sorted(slices.Values(f.compare)), []string{"rdma", "tcp"}):
-		return errors.New("--compare must be tcp,rdma")
 	}
 	return nil
 }
@@ -146,7 +140,7 @@ func isPair(ranks []int) bool {
 
 func (f *benchFlags) plan() benchrun.Plan {
 	switch {
-	case f.compare != nil:
+	case f.compare:
 		return benchrun.Compare
 	case f.quick:
 		return benchrun.Quick

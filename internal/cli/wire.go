@@ -41,13 +41,12 @@ it, with the times at which connections were broken.
 Exit status, of the last reading: 0 if packets moved over RDMA and no connection is broken; 1 otherwise; 2 if the
 command line is wrong; 3 if the queue pairs of a pod or node could not be read. A pod of a job that requests neither
 GPUs nor RDMA, such as the launcher of an MPIJob, need not be read.`,
-		Example: `  railhead wire h-kim -n train             all pods of a job
+		Example: `  railhead wire h-kim -n train             all pods of a job; in CI, the exit status is the answer
   railhead wire trainjob/llama -n train    a job that something else created
   railhead wire pod/h-kim-0 -n train       one pod
   railhead wire node/gpu-0                 all processes of a node
   railhead wire h-kim -n train --watch     again and again, until Ctrl-C
   railhead wire h-kim -n train --watch --save wire.json; railhead report wire.json -o wire.html
-  railhead wire h-kim -n train --once      a gate for CI: the exit status is the answer
   railhead wire h-kim -n train -o json     for scripts`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeJobs,
@@ -72,8 +71,6 @@ GPUs nor RDMA, such as the launcher of an MPIJob, need not be read.`,
 	cmd.Flags().StringVarP(&o.Container, "container", "c", "",
 		"`name` of the container to examine (default: the one that trains, otherwise the first that runs)")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "continue until Ctrl-C")
-	cmd.Flags().Bool("once", false, "compare two readings and exit; the default, for scripts that want to say so")
-	cmd.MarkFlagsMutuallyExclusive("once", "watch")
 	cmd.Flags().StringVar(&f.save, "save", "", "save the readings to this `file`, for 'railhead report'")
 	cmd.Flags().DurationVar(&o.Every, "every", o.Every, "time between the two readings")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "time for a pod to answer; a node has five times as long")

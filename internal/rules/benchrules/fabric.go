@@ -127,7 +127,7 @@ func (r result) partFix(c bench.Culprit) *check.Fix {
 			"their flows are hashed to.", "railhead bench NAME --pair "+pair)
 	}
 	return check.ByAdmin("Check what all links have in common: MTU, PCIe generation and width, congestion control, "+
-		"the limits of the benchmark itself.", "railhead bench NAME --ladder")
+		"the limits of the benchmark itself.", "railhead bench NAME")
 }
 
 // failure returns why no data gets through one of the links of a part. A result keeps only some of the failures, as

@@ -49,7 +49,7 @@ func latencies(r result) []check.Finding {
 
 // tcpFailures reports the steps of TCP that failed beside RDMA, which does not need them.
 func tcpFailures(r result) []check.Finding {
-	fix := check.ByUser("Check the path of TCP: a NetworkPolicy, a firewall, a route.", "railhead bench NAME --ladder")
+	fix := check.ByUser("Check the path of TCP: a NetworkPolicy, a firewall, a route.", "railhead bench NAME")
 	return r.failures(check.Finding{Check: Measured, Status: check.Warn, Fix: fix}, bench.TCPPod, bench.TCPRail)
 }
 

@@ -125,7 +125,7 @@ func (s site) saysWhatPerftestSays(t *testing.T, job, ns string, from int, to st
 func (s site) ladder(t *testing.T, job, ns string, from int) bench.Gbps {
 	t.Helper()
 	before := s.sent(t)
-	r := s.bench(t, job, "-n", ns, "--compare=tcp,rdma", fmt.Sprintf("--pair=%d,%d", from, 1-from), "--duration=3s",
+	r := s.bench(t, job, "-n", ns, "--compare", fmt.Sprintf("--pair=%d,%d", from, 1-from), "--duration=3s",
 		fmt.Sprintf("--size=%d", messageBytes), "--qps=1")
 	if len(r.Ladders) != 2 {
 		t.Fatalf("%d ladders, want one for each rail", len(r.Ladders))
