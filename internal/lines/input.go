@@ -223,13 +223,13 @@ func (i *Input) decode(head []byte) bool {
 		i.text = &containerReader{in: i.text, parse: containerFormat(head), begun: map[string][]byte{}}
 		return false
 	default:
-		order, mark := utf16Order(head)
-		if order == nil {
+		order, mark, ok := utf16Order(head)
+		if !ok {
 			return false
 		}
 		i.discard(mark)
 		i.formats = append(i.formats, "UTF-16")
-		i.text = &utf16Reader{in: i.text, order: order}
+		i.text = utf8Of(i.text, order)
 	}
 	return true
 }

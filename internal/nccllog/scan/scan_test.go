@@ -66,7 +66,8 @@ func TestLines(t *testing.T) {
 		"UTF-16, big end, without a mark": {utf16Of(two, binary.BigEndian), twoLines, nil},
 		"UTF-16 with pairs of surrogates": {"\xff\xfe" + utf16Of("🚂 "+infoLine+"█\n", binary.LittleEndian),
 			[]string{"1:🚂 " + infoLine + "█"}, nil},
-		"UTF-16 that ends within a letter": {"\xff\xfe" + utf16Of(two, binary.LittleEndian) + "x", twoLines, nil},
+		"UTF-16 that ends within a letter": {"\xff\xfe" + utf16Of(two, binary.LittleEndian) + "x",
+			[]string{"1:first", "2:" + infoLine, "3:\ufffd"}, nil},
 		"UTF-16 appended to ASCII": {two + utf16Of(warnLine+"\n", binary.LittleEndian),
 			[]string{"2:" + infoLine, "3:" + warnLine}, passed},
 		"lines that a runtime split in NCCL's name": {"2026-03-02T10:00:00Z stdout P " + infoLine[:18] +
