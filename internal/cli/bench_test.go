@@ -41,7 +41,7 @@ func TestBenchUsage(t *testing.T) {
 			[]string{"h-kim", "--min-efficiency", "90"},
 			"--min-efficiency must be between 0 and 1",
 		},
-		"too short":                 {[]string{"h-kim", "--duration", "100ms"}, "--duration must be at least 1s"},
+		"too short": {[]string{"h-kim", "--duration", "100ms"}, "--duration must be at least 1s"},
 		"a folder that is not": {
 			[]string{"h-kim", "--save", "/nonexistent/x.json"},
 			"--save: open /nonexistent/x.json",
