@@ -14,19 +14,11 @@ const mostMethods = 25
 // tooLarge lists the types that have more, with their number. A number may only become smaller, and new rows are
 // refused: the test says so in both cases.
 var tooLarge = map[string]int{
-	"internal/bench.attributor":      29,
-	"internal/benchrun.Bench":        45,
-	"internal/cli.app":               57,
-	"internal/cluster.State":         40,
-	"internal/kube.Client":           40,
-	"internal/launch.Session":        43,
-	"internal/nccl.computation":      36,
-	"internal/plan/access.admission": 41,
-	"internal/plan/namespace.draft":  54,
-	"internal/rail.judge":            38,
-	"internal/rules/machine.subject": 27,
-	"internal/rules/pods.target":     36,
-	"tools/machines.machine":         28,
+	"internal/benchrun.Bench": 45,
+	"internal/cli.app":        57,
+	"internal/cluster.State":  40,
+	"internal/kube.Client":    40,
+	"internal/launch.Session": 43,
 }
 
 // typeName is a type of this module.

@@ -74,10 +74,10 @@ func (m *Matrix) Attribute(min float64) Attribution {
 		return Attribution{}
 	}
 	a := &attributor{m: m, explained: make([]bool, len(m.Values)), railFault: make([]bool, len(m.Rails))}
-	if !a.baseline() {
+	if !hasBaseline(a) {
 		return a.result
 	}
-	if a.m.Rails[0].Ceiling > 0 && a.ceilings()[0] > 1 && a.result.Baseline < min {
+	if a.m.Rails[0].Ceiling > 0 && ceilingsOf(a)[0] > 1 && a.result.Baseline < min {
 		a.fabric(a.expected[0])
 	}
 	a.rails()
@@ -98,8 +98,8 @@ func (c Culprit) alive() int {
 	return 1
 }
 
-// ceilings returns the ceilings of the rails, or 1 for all if one is unknown.
-func (a *attributor) ceilings() []float64 {
+// ceilingsOf returns the ceilings of the rails, or 1 for all if one is unknown.
+func ceilingsOf(a *attributor) []float64 {
 	ceilings := make([]float64, len(a.m.Rails))
 	for i, r := range a.m.Rails {
 		if r.Ceiling <= 0 {
@@ -110,11 +110,11 @@ func (a *attributor) ceilings() []float64 {
 	return ceilings
 }
 
-// baseline finds the rate of healthy links: the median of those within a fifth of the upper eighth, which faults do
+// hasBaseline finds the rate of healthy links: the median of those within a fifth of the upper eighth, which faults do
 // not change until seven eighths of all links are slow. It is false if no link carried data.
-func (a *attributor) baseline() bool {
+func hasBaseline(a *attributor) bool {
 	const sample, near = 1 << 16, 0.2
-	ceilings, pairs := a.ceilings(), a.m.pairs()
+	ceilings, pairs := ceilingsOf(a), a.m.pairs()
 	var values []float64
 	step := len(a.m.Values)/sample | 1
 	for i, v := range a.m.Values {
@@ -186,9 +186,9 @@ func (a *attributor) blame(c Culprit, rail int, ratios []float32) {
 	a.result.Culprits = append(a.result.Culprits, c)
 }
 
-// everywhere reports whether most ends of a rail are slow. If only half of the pods are, most links of the rail are
+// isEverywhere reports whether most ends of a rail are slow. If only half of the pods are, most links of the rail are
 // slow too, but the upper quarter of the links of the other pods is fast.
-func (a *attributor) everywhere(rail int) bool {
+func isEverywhere(a *attributor, rail int) bool {
 	ends, slow := 0, 0
 	for pod := range a.m.Pods {
 		if own := a.of(End{pod, rail}); len(own) > 0 {
@@ -219,7 +219,7 @@ func (a *attributor) rails() {
 				}
 			}
 		}
-		if len(ratios) == 0 || float64(slow) < majority*float64(len(ratios)) || !a.everywhere(r) {
+		if len(ratios) == 0 || float64(slow) < majority*float64(len(ratios)) || !isEverywhere(a, r) {
 			continue
 		}
 		a.railFault[r] = true

@@ -88,14 +88,14 @@ func (a *attributor) residuals() float64 {
 		}
 	})
 	if len(away) == 0 {
-		return a.spreadOfAll()
+		return spreadOfAll(a)
 	}
 	slices.Sort(away)
 	return madToSigma * middle(away)
 }
 
 // spreadOfAll estimates the spread if no end has two links.
-func (a *attributor) spreadOfAll() float64 {
+func spreadOfAll(a *attributor) float64 {
 	var away []float64
 	for at, v := range a.m.Values {
 		if ratio := v * a.scale[at/a.m.pairs()]; v > 0 && math.Abs(float64(ratio)-1) < 0.2 {

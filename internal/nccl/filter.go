@@ -75,8 +75,8 @@ func (f filter) selects(name string, port int) bool {
 	return matched != f.exclude
 }
 
-// filtered returns the rails that the user's NCCL_IB_HCA selects, and reports mistakes in it.
-func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
+// filteredRails returns the rails that the user's NCCL_IB_HCA selects, and reports mistakes in it.
+func filteredRails(c *computation, rails []rail.Rail) []rail.Rail {
 	value, set := c.value("NCCL_IB_HCA")
 	if !set {
 		return rails

@@ -50,8 +50,8 @@ func (v Var) Means(value string) bool {
 
 // gpuDirect sets the level that a flag gives, and reports where GPUDirect RDMA would be off, and why.
 func (c *computation) gpuDirect() {
-	limit := c.gdrLimit()
-	if len(rail.GPUs(*c.s)) == 0 || !c.gpuDirectPossible() {
+	limit := gdrLimit(c)
+	if len(rail.GPUs(*c.s)) == 0 || !gpuDirectPossible(c) {
 		return
 	}
 	c.gpuDirectDistance(limit)
@@ -60,7 +60,7 @@ func (c *computation) gpuDirect() {
 
 // gdrLimit returns the greatest distance of GPU and NIC that NCCL allows. It computes no level, so that --override
 // removes only unknown ones.
-func (c *computation) gdrLimit() rail.Distance {
+func gdrLimit(c *computation) rail.Distance {
 	const name = "NCCL_NET_GDR_LEVEL"
 	value, origin, set := c.s.UserSetting(name)
 	limit, known := gdrDistance(value)
@@ -99,7 +99,7 @@ var peermem = []struct {
 }
 
 // withoutPeermem returns the versions of NCCL that look for none of the peer-memory files that exist.
-func (c *computation) withoutPeermem() []version {
+func withoutPeermem(c *computation) []version {
 	var all []version
 	for _, v := range c.versions {
 		sees := false
@@ -115,9 +115,9 @@ func (c *computation) withoutPeermem() []version {
 
 // gpuDirectPossible reports whether there is a peer-memory module that NCCL recognizes, or DMA-BUF: NVIDIA's open
 // kernel modules and kernel 5.12 or later. GPUs of other vendors need neither.
-func (c *computation) gpuDirectPossible() bool {
+func gpuDirectPossible(c *computation) bool {
 	nvidia := func(g host.GPU) bool { return g.Function.Vendor.Value == "0x10de" }
-	blind := c.withoutPeermem()
+	blind := withoutPeermem(c)
 	if !slices.ContainsFunc(rail.GPUs(*c.s), nvidia) || len(c.s.GPUDirect.Peermem) > 0 && len(blind) == 0 {
 		return true
 	}

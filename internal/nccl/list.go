@@ -70,9 +70,9 @@ var (
 	}
 )
 
-// strangers reports names in a user's list of devices that do not exist in this pod, next to rails or without any. A
+// sayStrangers reports names in a user's list of devices that do not exist in this pod, next to rails or without any. A
 // port that is down is a fault of its own.
-func (c *computation) strangers(name string, rails []rail.Rail) {
+func sayStrangers(c *computation, name string, rails []rail.Rail) {
 	value, set := c.value(name)
 	l := parseList(value)
 	if !set || l.exclude || len(rails) > 0 && !slices.ContainsFunc(rails, l.has) {

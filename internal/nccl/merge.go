@@ -44,8 +44,9 @@ func (c *computation) contradicts(name string, f check.Finding) (corrected bool)
 	return c.policy.Correct
 }
 
-// merged keeps the settings of the user, except where a flag decided, --override was given, or the machine contradicts.
-func (c *computation) merged() []Var {
+// mergedVars keeps the settings of the user, except where a flag decided, --override was given, or the machine
+// contradicts.
+func mergedVars(c *computation) []Var {
 	vars := make([]Var, 0, len(c.vars))
 	for _, v := range c.vars {
 		value, origin, set := c.s.UserSetting(v.Name)
@@ -56,7 +57,7 @@ func (c *computation) merged() []Var {
 		case v.Source == LeftUnset && set && !c.replaces(v.Name):
 			v = kept
 		case v.Source == LeftUnset:
-			v = c.unset(v)
+			v = unsetVar(c, v)
 		case !set || value == v.Value:
 		case v.Source == Decided || c.replaces(v.Name):
 			v.Reason += fmt.Sprintf(" (replaces %q of %s)", value, origin)
@@ -90,9 +91,9 @@ var neutral = map[string]string{
 	"NCCL_NET_GDR_LEVEL":       "",
 }
 
-// unset removes a variable from the environment. A setting in one of NCCL's files then applies, since NCCL takes it for
-// every variable that is not set: only a variable overrides it.
-func (c *computation) unset(v Var) Var {
+// unsetVar removes a variable from the environment. A setting in one of NCCL's files then applies, since NCCL takes it
+// for every variable that is not set: only a variable overrides it.
+func unsetVar(c *computation, v Var) Var {
 	value, origin, set := c.s.UserSetting(v.Name)
 	inFile, file, fromFile := c.s.FileSetting(v.Name)
 	instead, exists := neutral[v.Name]

@@ -55,9 +55,9 @@ func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Findi
 	c.sharedMemory()
 	if p.Mode == TCP || len(rails) == 0 {
 		c.sockets()
-		return c.merged(), c.findings
+		return mergedVars(c), c.findings
 	}
-	c.rails = c.filtered(rails)
+	c.rails = filteredRails(c, rails)
 	c.switchedOff(rails)
 	c.network()
 	c.set("NCCL_IB_HCA", "="+names(rails), Computed, "the pod's own rails, matched exactly: a bare name is a prefix")
@@ -66,7 +66,7 @@ func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Findi
 	c.fusion()
 	c.gpuDirect()
 	c.otherLibraries(rails)
-	return c.merged(), c.findings
+	return mergedVars(c), c.findings
 }
 
 // computation carries one Compute from rule to rule.
@@ -118,7 +118,7 @@ func (c *computation) otherLibraries(rails []rail.Rail) {
 	// effective"
 	c.set("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1", Computed, "without it NVSHMEM ignores NVSHMEM_HCA_LIST")
 	for _, name := range []string{"UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"} {
-		c.strangers(name, rails)
+		sayStrangers(c, name, rails)
 	}
 }
 

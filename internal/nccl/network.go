@@ -29,19 +29,19 @@ func (c *computation) sockets() {
 	if c.policy.Mode != TCP {
 		source, why = Computed, "no rail, so TCP: "
 	}
-	c.set("NCCL_NET", "Socket", c.socketNet(source), why+"sockets and nothing else")
+	c.set("NCCL_NET", "Socket", socketNet(c, source), why+"sockets and nothing else")
 	c.set("NCCL_IB_DISABLE", "1", source, why+"NCCL's own InfiniBand transport off")
 	c.set("NCCL_IBEXT_DISABLE", "1", source, why+"the HPC-X plugin ignores NCCL_IB_DISABLE")
 	if c.ifname != "" {
 		c.set("UCX_NET_DEVICES", c.ifname, source, why+"UCX on the bootstrap interface only")
 	}
 	if source == Computed {
-		c.strangers("UCX_NET_DEVICES", nil)
+		sayStrangers(c, "UCX_NET_DEVICES", nil)
 	}
 }
 
 // socketNet returns the source of NCCL_NET=Socket, which replaces a setting of the user that needs a rail.
-func (c *computation) socketNet(source Source) Source {
+func socketNet(c *computation, source Source) Source {
 	value, set := c.value("NCCL_NET")
 	verbs := strings.EqualFold(value, "IB") || strings.HasPrefix(strings.ToLower(value), "ibext")
 	switch {

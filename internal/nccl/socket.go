@@ -20,9 +20,9 @@ func (c *computation) socketInterface() {
 	switch {
 	case c.policy.SocketIfname != "":
 		c.ifname = c.policy.SocketIfname
-		c.checkInterface(check.Fail, "--socket-ifname", c.ifname)
+		checkInterface(c, check.Fail, "--socket-ifname", c.ifname)
 		c.set("NCCL_SOCKET_IFNAME", "="+c.ifname, Decided, "chosen with --socket-ifname")
-	case set && c.keepsInterface(value, name):
+	case set && keepsInterface(c, value, name):
 	case name == "":
 		c.say(check.Finding{
 			Check: SocketInterface, Status: check.Unknown, Subject: check.Ref{Kind: check.Pod},
@@ -43,13 +43,13 @@ func (c *computation) socketInterface() {
 		value, _ := c.value(name)
 		for entry := range strings.SplitSeq(value, ",") { // PyTorch's Gloo takes a list
 			if entry != "" {
-				c.checkInterface(check.Warn, name, entry)
+				checkInterface(c, check.Warn, name, entry)
 			}
 		}
 	}
 	const uid = "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME" // written as NCCL_SOCKET_IFNAME is
 	if value, set := c.value(uid); set && !slices.ContainsFunc(c.s.Links, parseFilter(value).selectsLink) {
-		c.checkInterface(check.Warn, uid, value)
+		checkInterface(c, check.Warn, uid, value)
 	}
 }
 
@@ -83,7 +83,7 @@ func belongsToHCA(s *host.Snapshot, link string) bool {
 	return slices.ContainsFunc(s.Devices, func(d host.Device) bool { return slices.Contains(d.Netdevs, link) })
 }
 
-func (c *computation) checkInterface(status check.Status, source, name string) {
+func checkInterface(c *computation, status check.Status, source, name string) {
 	if isInterface(c.s, name) {
 		return
 	}
@@ -105,9 +105,9 @@ func isInterface(s *host.Snapshot, name string) bool {
 func addressed(l host.Link) bool { return !l.Addresses.IsKnown() || len(l.Addresses.Value) > 0 }
 
 // keepsInterface judges a user's NCCL_SOCKET_IFNAME. If this run keeps it, it sets the interface for other libraries.
-func (c *computation) keepsInterface(value, instead string) bool {
+func keepsInterface(c *computation, value, instead string) bool {
 	const name = "NCCL_SOCKET_IFNAME"
-	ifname, wrong := c.userInterface(value)
+	ifname, wrong := userInterface(c, value)
 	switch {
 	case wrong == nil:
 	case instead == "":
@@ -122,7 +122,7 @@ func (c *computation) keepsInterface(value, instead string) bool {
 
 // userInterface returns the interface for other libraries: the first match of a user's NCCL_SOCKET_IFNAME, which NCCL
 // uses, unless that is lo. wrong is a setting that contradicts the machine.
-func (c *computation) userInterface(value string) (ifname string, wrong *check.Finding) {
+func userInterface(c *computation, value string) (ifname string, wrong *check.Finding) {
 	f := parseFilter(value)
 	var matched []string
 	for _, l := range c.s.Links {

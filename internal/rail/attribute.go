@@ -19,7 +19,7 @@ func (j *judge) attribute() {
 	devices, byAddress := make([][]string, len(j.claims)), make([]bool, len(j.claims))
 	ofID := map[string][]string{}
 	for i, c := range j.claims {
-		devices[i], byAddress[i] = j.devicesOf(c)
+		devices[i], byAddress[i] = devicesOf(j, c)
 		if len(ofID[c.id]) == 0 && c.id != "" {
 			ofID[c.id] = devices[i]
 		}
@@ -33,7 +33,7 @@ func (j *judge) attribute() {
 		switch {
 		case c.witness && (len(names) == 0 || len(j.given[names[0]]) == 0):
 			continue // another container's, or not for RDMA
-		case j.isOtherHardware(c):
+		case isOtherHardware(j, c):
 			continue
 		case len(names) == 0 || c.nonRDMA:
 			key := cmp.Or(c.id, c.rdmaDevice)
@@ -77,7 +77,7 @@ func (j *judge) compare(c claim, names []string, byAddress bool) {
 
 // devicesOf finds the devices of a claim by what cannot be renamed first: the address, then the verbs node, then the
 // name.
-func (j *judge) devicesOf(c claim) (names []string, byAddress bool) {
+func devicesOf(j *judge, c claim) (names []string, byAddress bool) {
 	for i := range j.s.Devices {
 		if d := &j.s.Devices[i]; c.locates(d) {
 			names = append(names, d.Name)
@@ -147,7 +147,7 @@ func (j *judge) unmet(id string, claims []claim) {
 		}
 		r.Missed = r.Missed || !c.ofPod
 	}
-	f, known := j.functionByID(id)
+	f, known := functionByID(j, id)
 	name, pci := namedDevice(claims), "/sys/bus/pci/devices/"+id
 	switch {
 	case slices.ContainsFunc(claims, func(c claim) bool { return c.nonRDMA }):
@@ -155,7 +155,7 @@ func (j *judge) unmet(id string, claims []claim) {
 	case name != "":
 		r.Cause = AllocationConsistent
 		r.Reason = "allocated as RDMA device " + name + ", which this container does not show"
-		r.Evidence = []check.Evidence{{Source: "/sys/class/infiniband", Got: j.deviceNames(), Want: name}}
+		r.Evidence = []check.Evidence{{Source: "/sys/class/infiniband", Got: deviceNames(j), Want: name}}
 	case known && slices.Contains(userSpaceDrivers, f.Driver.Value):
 		r.Missed, r.Reason = false, "allocated, but bound to "+f.Driver.Value+": not for RDMA"
 	case known && !f.Present:
@@ -192,12 +192,12 @@ func namedDevice(claims []claim) string {
 }
 
 // isOtherHardware reports whether a claim is to a function that is no network controller (PCI class 02), such as a GPU.
-func (j *judge) isOtherHardware(c claim) bool {
-	f, known := j.functionByID(c.id)
+func isOtherHardware(j *judge, c claim) bool {
+	f, known := functionByID(j, c.id)
 	return known && f.Class.IsKnown() && !strings.HasPrefix(f.Class.Value, "0x02")
 }
 
-func (j *judge) functionByID(id string) (host.Function, bool) {
+func functionByID(j *judge, id string) (host.Function, bool) {
 	address, err := host.ParsePCIAddress(id)
 	i := slices.IndexFunc(j.s.Functions, func(f host.Function) bool { return err == nil && f.Address == address })
 	if i < 0 {
@@ -206,7 +206,7 @@ func (j *judge) functionByID(id string) (host.Function, bool) {
 	return j.s.Functions[i], true
 }
 
-func (j *judge) deviceNames() string {
+func deviceNames(j *judge) string {
 	names := make([]string, 0, len(j.s.Devices))
 	for _, d := range j.s.Devices {
 		names = append(names, d.Name)

@@ -26,8 +26,8 @@ type claim struct {
 // collect returns the claims of every source. Multus reports what the pod was given, not which of its containers: if
 // this container's own sources name devices, Multus only confirms those.
 func (j *judge) collect() []claim {
-	claims := j.pluginClaims()
-	claims = append(claims, j.driverClaims()...)
+	claims := pluginClaims(j)
+	claims = append(claims, driverClaims(j)...)
 	for _, c := range j.s.Claims {
 		source := fmt.Sprintf("DRA claim %s/%s", c.Claim, c.Request)
 		if c.PCI.IsKnown() || c.RDMADevice != "" {
@@ -70,7 +70,7 @@ func idOf(a host.Fact[host.PCIAddress]) string {
 
 // pluginClaims reads PCIDEVICE_<resource> and PCIDEVICE_<resource>_INFO. A resource may be called foo_info: a name that
 // ends in _INFO is the JSON variable if it contains JSON or if the plain variable also exists.
-func (j *judge) pluginClaims() []claim {
+func pluginClaims(j *judge) []claim {
 	var claims []claim
 	for _, name := range slices.Sorted(maps.Keys(j.s.Env)) {
 		value := strings.TrimSpace(j.s.Env[name])
@@ -83,7 +83,7 @@ func (j *judge) pluginClaims() []claim {
 		case !ofPlugin && !isInfo && !hasInfo:
 		case isInfo && j.idsOnly && j.s.Env[plain] != "":
 		case isInfo && value != "":
-			claims = append(claims, j.infoClaims(name, value)...)
+			claims = append(claims, infoClaims(j, name, value)...)
 		case value == "":
 			j.conflict(check.Finding{
 				Check: AllocationReadable, Status: check.Warn, Subject: check.EnvRef(name),
@@ -108,7 +108,7 @@ func listClaims(source, list string) []claim {
 	return claims
 }
 
-func (j *judge) infoClaims(name, value string) []claim {
+func infoClaims(j *judge, name, value string) []claim {
 	devices, err := parsePluginInfo(value)
 	if err != nil {
 		j.conflict(check.Finding{
@@ -140,7 +140,7 @@ func tail(s string) string {
 
 // driverClaims reads the environment of dra-driver-sriov (pkg/cdi): SRIOVNETWORK_PCI_ADDRESSES,
 // SRIOVNETWORK_VF_DEVICE_<D> and, for the same <D>, SRIOVNETWORK_<D>_RDMA_DEVICE and _RDMA_UVERB.
-func (j *judge) driverClaims() []claim {
+func driverClaims(j *judge) []claim {
 	const prefix = "SRIOVNETWORK_"
 	var claims []claim
 	listed := map[string]bool{}

@@ -28,7 +28,7 @@ func (j *judge) device(d host.Device) {
 
 // refuse returns the reason to reject the whole device; without a Reason the device is not rejected.
 func (j *judge) refuse(d host.Device) Rejected {
-	if access, evidence := j.access(d); !access.MayOpen() {
+	if access, evidence := accessTo(j, d); !access.MayOpen() {
 		return inaccessible(access, evidence)
 	}
 	if r := j.foreign(d); r.Reason != "" {
@@ -56,7 +56,7 @@ func (j *judge) foreign(d host.Device) Rejected {
 	physfn := check.Evidence{Source: physfn(f), Got: f.PhysFn.String()}
 	switch {
 	case !given && j.restricted:
-		r.Reason = "not allocated to this pod, which was given " + strings.Join(j.givenNames(), ", ")
+		r.Reason = "not allocated to this pod, which was given " + strings.Join(givenNames(j), ", ")
 	case j.scope == Pod && j.virtualGiven && !d.IsVirtual() && !hasVirtualParent(d) && !j.certain[d.Name]:
 		r.Reason = "physical function; the pod was given virtual functions"
 		if !j.restricted {
@@ -78,8 +78,8 @@ func hasVirtualParent(d host.Device) bool { return d.IsSoftware() && d.Function.
 // physfn returns the file that links a virtual function to its physical one.
 func physfn(f host.Function) string { return "/sys/bus/pci/devices/" + f.Address.String() + "/physfn" }
 
-// access returns whether this process can open the device's verbs node, with the evidence.
-func (j *judge) access(d host.Device) (host.Access, check.Evidence) {
+// accessTo returns whether this process can open the device's verbs node, with the evidence.
+func accessTo(j *judge, d host.Device) (host.Access, check.Evidence) {
 	u, ok := j.s.UverbsOf(d.Name)
 	if !ok {
 		return j.s.AccessTo(d.Name), check.Evidence{Source: "/dev/infiniband", Got: "no node belongs to " + d.Name}
@@ -105,7 +105,7 @@ func inaccessible(access host.Access, e check.Evidence) Rejected {
 	return r
 }
 
-func (j *judge) givenNames() []string {
+func givenNames(j *judge) []string {
 	var names []string
 	for _, d := range j.s.Devices {
 		if len(j.given[d.Name]) > 0 {
@@ -117,7 +117,7 @@ func (j *judge) givenNames() []string {
 
 // port judges one port of a device that is the pod's.
 func (j *judge) port(d host.Device, p host.Port) {
-	_, access := j.access(d)
+	_, access := accessTo(j, d)
 	r := Rail{
 		Device: d.Name, Port: p.Number, Virtual: d.IsVirtual(), LinkLayer: p.LinkLayer.Value, Rate: p.Rate,
 		Function: d.Function, Sources: j.given[d.Name],
@@ -160,7 +160,7 @@ func (j *judge) inactive(r Rail, d host.Device, p host.Port) Rejected {
 	if !p.State.IsKnown() {
 		reason = fmt.Sprintf("state of port %d could not be read: %s", p.Number, p.State.Why)
 	}
-	fix, evidence := j.whyDown(d, p)
+	fix, evidence := whyDown(j, d, p)
 	return Rejected{
 		Cause: PortActive, Reason: reason, own: fix,
 		Evidence: append([]check.Evidence{

@@ -24,7 +24,7 @@ func (j *judge) chooseGID(p host.Port) gidChoice {
 	rank, reason := 0, fmt.Sprintf("no GID: the table of port %d is empty or missing", p.Number)
 	onlyLinkLocal := true
 	for _, g := range p.GIDs {
-		netdev, checked, refused := j.ownGID(g)
+		netdev, checked, refused := ownGID(j, g)
 		if refused != "" {
 			if onlyLinkLocal {
 				reason, onlyLinkLocal = refused, linkLocal(g.Addr)
@@ -56,7 +56,7 @@ func linkLocal(a netip.Addr) bool { return a.Unmap().IsLinkLocalUnicast() }
 
 // ownGID returns the interface of this namespace that has the GID, or why the GID is not usable here. The address
 // decides: ndevs shows only a name, and another pod's net1 looks like this one's.
-func (j *judge) ownGID(g host.GID) (netdev string, checked bool, reason string) {
+func ownGID(j *judge, g host.GID) (netdev string, checked bool, reason string) {
 	if linkLocal(g.Addr) {
 		return "", false, fmt.Sprintf("only link-local GIDs: %s has no IP address", g.Netdev.Or("its interface"))
 	}

@@ -46,7 +46,7 @@ func IsManagementRate(rate, fastest float64) bool { return rate < fastest/2 }
 const SlowerOverTCP = "85 times"
 
 func (j *judge) dropManagementNICs() {
-	fastest := j.fastest()
+	fastest := fastestRate(j)
 	j.drop(func(r Rail) (Rejected, bool) {
 		rate, ok := r.Rate.Get()
 		return Rejected{
@@ -57,7 +57,7 @@ func (j *judge) dropManagementNICs() {
 	})
 }
 
-func (j *judge) fastest() float64 {
+func fastestRate(j *judge) float64 {
 	fastest := 0.0
 	for _, r := range j.result.Rails {
 		fastest = max(fastest, r.Rate.Value.Gbps)
@@ -92,11 +92,11 @@ func (r Rail) rateEvidence(wantGbps float64) check.Evidence {
 
 // health adds the faults of rails that are usable nevertheless.
 func (j *judge) health() {
-	fastest, ports := j.fastest(), j.sharedPorts()
+	fastest, ports := fastestRate(j), sharedPorts(j)
 	for i := range j.result.Rails {
 		r := &j.result.Rails[i]
 		d, _ := j.s.Device(r.Device)
-		if access, e := j.access(d); access == host.NotProbed {
+		if access, e := accessTo(j, d); access == host.NotProbed {
 			r.fault(UverbsOpenable, check.Unknown, "access to its verbs node was not tested", e)
 		}
 		r.judgeRate(fastest)
@@ -163,7 +163,7 @@ type physicalPort struct {
 	number   int
 }
 
-func (j *judge) sharedPorts() map[physicalPort][]string {
+func sharedPorts(j *judge) map[physicalPort][]string {
 	ports := map[physicalPort][]string{}
 	for _, r := range j.result.Rails {
 		d, _ := j.s.Device(r.Device)
@@ -249,7 +249,7 @@ func (j *judge) unassignedNamespace() {
 			mode + ")",
 		Evidence: []check.Evidence{
 			{Source: "/sys/module/ib_core/parameters/netns_mode", Got: mode},
-			{Source: "/sys/class/infiniband", Got: j.deviceNames(), Want: "the devices of " + nodes},
+			{Source: "/sys/class/infiniband", Got: deviceNames(j), Want: "the devices of " + nodes},
 		},
 		Fix: check.ByAdmin("In exclusive mode the rdma CNI plugin must move the device into the pod: "+
 			"add it to the network attachment.", "SriovNetwork spec:\n  metaPlugins: '{\"type\": \"rdma\"}'"),

@@ -11,7 +11,7 @@ const findPF = " 'railhead doctor JOB --nodes' names the physical function and i
 // whyDown returns the fix for a port that is not ACTIVE, with evidence of its interface in this network namespace. The
 // port's own phys_state is not enough: mlx5 also reports Disabled for a port without a carrier
 // (mlx5_query_port_roce).
-func (j *judge) whyDown(d host.Device, p host.Port) (*check.Fix, []check.Evidence) {
+func whyDown(j *judge, d host.Device, p host.Port) (*check.Fix, []check.Evidence) {
 	var link host.Link
 	if len(d.Netdevs) > 0 {
 		link, _ = j.s.Link(d.Netdevs[0])

@@ -91,15 +91,15 @@ func (m *machine) physical(node string) {
 func (m *machine) roce(rails []rail) {
 	var attached []attachment
 	for i, r := range rails {
-		a := m.attach(i, r, "ok")
+		a := attachTo(m, i, r, "ok")
 		m.plugin(fmt.Sprintf("eno%dnp0rdma", 5+i), a.address, r.name, r.uverbs)
 		attached = append(attached, a)
 	}
-	m.annotations("10.128.2.15", attached...)
+	addAnnotations(m, "10.128.2.15", attached...)
 }
 
-// attach makes the VF of a rail with its RDMA device and its interface net<i+1>.
-func (m *machine) attach(i int, r rail, node string) attachment {
+// attachTo makes the VF of a rail with its RDMA device and its interface net<i+1>.
+func attachTo(m *machine, i int, r rail, node string) attachment {
 	p := places[r.place]
 	address := m.vf(p, r.vf, 80+i, "identity")
 	iface := fmt.Sprintf("net%d", i+1)
@@ -158,13 +158,13 @@ func podTwoContainers(m *machine) {
 	var attached []attachment
 	for i, r := range railsA {
 		node := map[bool]string{true: "ok"}[i < 2]
-		a := m.attach(i, r, node)
+		a := attachTo(m, i, r, node)
 		if i < 2 {
 			m.plugin(fmt.Sprintf("eno%dnp0rdma", 5+i), a.address, r.name, r.uverbs)
 		}
 		attached = append(attached, a)
 	}
-	m.annotations("10.128.2.15", attached...)
+	addAnnotations(m, "10.128.2.15", attached...)
 	m.pci(function{
 		address:   "0000:05:02.0",
 		below:     "pci0000:00/0000:00:05.0",

@@ -60,7 +60,7 @@ func (m *machine) files(dir string, contents map[string]string) {
 	}
 }
 
-func (m *machine) sections() string {
+func sectionsOf(m *machine) string {
 	m.file("proc/net/route", strings.Join(m.routes, "\n"))
 	data, err := json.MarshalIndent(m.probes, "", "  ")
 	if err != nil {

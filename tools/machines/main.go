@@ -32,7 +32,7 @@ func main() {
 
 // text is the machine in the archive's own order and folding.
 func (m *machine) text() (string, error) {
-	archive, err := replay.Parse(m.sections())
+	archive, err := replay.Parse(sectionsOf(m))
 	if err != nil {
 		return "", err
 	}

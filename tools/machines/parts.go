@@ -176,8 +176,8 @@ func (m *machine) plugin(resource, address, device string, uverbs int) {
 // attachment is one interface of the network-status annotation.
 type attachment struct{ network, iface, ip, address, device string }
 
-// annotations mounts the pod's network status as network-resources-injector does.
-func (m *machine) annotations(clusterIP string, all ...attachment) {
+// addAnnotations mounts the pod's network status as network-resources-injector does.
+func addAnnotations(m *machine, clusterIP string, all ...attachment) {
 	items := []string{fmt.Sprintf(`{"name":"ovn-kubernetes","interface":"eth0","ips":["%s"],`+
 		`"mac":"0a:58:0a:80:02:0f","default":true,"dns":{}}`, clusterIP)}
 	for _, a := range all {

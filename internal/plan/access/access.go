@@ -65,7 +65,7 @@ type Access struct {
 // admission is the decision about the rights of pods.
 type admission struct {
 	Pods
-	plan.Draft
+	draft   plan.Draft
 	s       cluster.State
 	level   string // of Pod Security, that the namespace enforces; empty: none
 	scc     string // pinned; empty: OpenShift chooses
@@ -104,7 +104,8 @@ func Choose(s cluster.State, p Pods) (Access, plan.Draft) {
 	}
 	user := a.RunAsUser
 	if a.ipcLock && user != nil && *user != 0 {
-		a.Report(NotRoot(s.Server, a.Job, "the pods", "--run-as-user", strconv.FormatInt(*user, 10), "0, or none"))
+		a.draft.Report(NotRoot(s.Server, a.Job, "the pods", "--run-as-user", strconv.FormatInt(*user, 10),
+			"0, or none"))
 	}
 	a.scc = cmp.Or(a.scc, a.SCC)
 	a.requireVolumes()
@@ -119,7 +120,7 @@ func Choose(s cluster.State, p Pods) (Access, plan.Draft) {
 		NonRoot:   a.noRoot() || user != nil && *user != 0,
 		Pod:       a.podSecurity(),
 		Container: a.security(),
-	}, a.Draft
+	}, a.draft
 }
 
 // requireUser checks whether pods may run as the user of --run-as-user. checkSCC checks a pinned SCC.
@@ -130,29 +131,30 @@ func (a *admission) requireUser() {
 	if *a.RunAsUser == 0 && a.level == "restricted" {
 		a.requireLevel("root")
 	}
-	if !a.s.Server.OpenShift() || a.scc != "" || a.granted(a.allowsUser) != "" {
+	allows := func(c cluster.SCC) bool { return allowsUser(a, c) }
+	if !a.s.Server.OpenShift() || a.scc != "" || grantedSCC(a, allows) != "" {
 		return
 	}
-	a.noSCC(fmt.Sprintf("user %d", *a.RunAsUser), a.grantCommand("anyuid"))
+	a.noSCC(fmt.Sprintf("user %d", *a.RunAsUser), grantCommand(a, "anyuid"))
 }
 
 // allowsUser reports whether the pods may run as their user under an SCC.
-func (a *admission) allowsUser(c cluster.SCC) bool {
+func allowsUser(a *admission, c cluster.SCC) bool {
 	n, _ := a.s.Namespace(a.Job.Namespace)
 	return a.RunAsUser == nil || c.AllowsUser(*a.RunAsUser, n)
 }
 
 // requirePrivileged checks whether privileged pods are admitted.
 func (a *admission) requirePrivileged() {
-	a.Note("The pods are privileged: they can use every device of the node, " +
+	a.draft.Note("The pods are privileged: they can use every device of the node, " +
 		"and a process that escapes is root on the node. RDMA does not need this.")
 	a.requireLevel("privileged containers")
 	if !a.s.Server.OpenShift() {
 		return
 	}
-	a.scc = a.granted(func(c cluster.SCC) bool { return c.Privileged && c.RunAsUser == "RunAsAny" })
+	a.scc = grantedSCC(a, func(c cluster.SCC) bool { return c.Privileged && c.RunAsUser == "RunAsAny" })
 	if a.scc == "" && a.SCC == "" {
-		a.noSCC("privileged containers", a.grantCommand("privileged"))
+		a.noSCC("privileged containers", grantCommand(a, "privileged"))
 	}
 }
 

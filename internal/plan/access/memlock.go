@@ -13,15 +13,16 @@ import (
 
 // memlock chooses how the pods lock the memory that RDMA registers.
 func (a *admission) memlock() {
-	status, reason := a.nodesUnlock()
+	status, reason := nodesUnlock(a)
 	switch {
 	case a.Memlock == MemlockByNode:
-		a.Note("The pods add no capability: --memlock node says that the nodes let them lock memory.")
+		a.draft.Note("The pods add no capability: --memlock node says that the nodes let them lock memory.")
 	case a.Memlock == MemlockByIPCLock:
 		a.requireIPCLock()
 	case status == check.Pass:
-		a.Note("The pods need no privileges: the container runtime of the nodes lets them lock memory (%s).", reason)
-	case a.canAddIPCLock():
+		a.draft.Note("The pods need no privileges: the container runtime of the nodes lets them lock memory (%s).",
+			reason)
+	case canAddIPCLock(a):
 		a.ipcLock = true
 		a.noteIPCLock(reason)
 	default:
@@ -36,7 +37,7 @@ func (a *admission) noteIPCLock(reason string) {
 		allowed = "SCC " + a.scc + " allows it. " +
 			"`railhead setup cluster` lifts the limit on the nodes; then the pods need neither."
 	}
-	a.Note("The pods run as root with the capability IPC_LOCK, so that RDMA can lock memory: %s, and %s",
+	a.draft.Note("The pods run as root with the capability IPC_LOCK, so that RDMA can lock memory: %s, and %s",
 		reason, allowed)
 }
 
@@ -48,10 +49,10 @@ func (a *admission) cannotLock(status check.Status, reason string) {
 		status = check.Unknown
 		denied = fmt.Sprintf("whether service account %s may add IPC_LOCK could not be read", a.accountName())
 	}
-	commands := []string{"railhead setup cluster", a.allowIPCLockCommand()}
+	commands := []string{"railhead setup cluster", allowIPCLockCommand(a)}
 	switch {
 	case openshift && a.strict():
-		commands[1] = a.privilegedLevelCommand()
+		commands[1] = privilegedLevelCommand(a)
 	case !openshift:
 		commands = []string{
 			a.Job.CommandWith("--memlock node"), "railhead setup namespace " + a.Job.Namespace + " --allow-ipc-lock",
@@ -63,10 +64,10 @@ func (a *admission) cannotLock(status check.Status, reason string) {
 	}
 	fix := check.ByAdmin("Lift the limit on the nodes, or allow the capability. "+
 		"If the nodes already lift the limit, use --memlock node.", commands...)
-	if account := a.lockingAccount(); account != "" {
+	if account := lockingAccount(a); account != "" {
 		fix = check.ByUser("Use --service-account " + account + ", whose pods may add IPC_LOCK.")
 	}
-	a.Report(check.Finding{
+	a.draft.Report(check.Finding{
 		Check: PodMemlock, Status: status, Subject: a.Job.Ref(),
 		Summary:  "the pods may be unable to lock the memory that RDMA registers: " + reason + ", and " + denied,
 		Evidence: check.Observed("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
@@ -75,11 +76,11 @@ func (a *admission) cannotLock(status check.Status, reason string) {
 }
 
 // lockingAccount returns a service account of the namespace with which the pods may add IPC_LOCK; "" if there is none.
-func (a *admission) lockingAccount() string {
+func lockingAccount(a *admission) string {
 	for _, account := range a.s.ServiceAccounts {
 		other := *a
 		other.Account = account.Name
-		if account.Namespace == a.Job.Namespace && a.s.Server.OpenShift() && other.canAddIPCLock() {
+		if account.Namespace == a.Job.Namespace && a.s.Server.OpenShift() && canAddIPCLock(&other) {
 			return account.Name
 		}
 	}
@@ -101,7 +102,7 @@ func NotRoot(server cluster.Server, job plan.Target, subject, source, got, want 
 
 // nodesUnlock reports whether the container runtime of the candidates lets containers lock all memory: Pass, Fail or
 // Unknown, with the reason.
-func (a *admission) nodesUnlock() (check.Status, string) {
+func nodesUnlock(a *admission) (check.Status, string) {
 	switch {
 	case !a.s.Server.Serves(cluster.MachineConfigGroup):
 		return check.Unknown, "whether the container runtime of the nodes lifts the memlock limit is unknown"
@@ -155,7 +156,7 @@ func runningConfigs(s cluster.State, n cluster.Node) (cluster.Pool, []string) {
 
 // canAddIPCLock reports whether the pods are admitted with IPC_LOCK, and pins the SCC that admits them. On OpenShift,
 // both Pod Security and SCCs apply, if the namespace has a level.
-func (a *admission) canAddIPCLock() bool {
+func canAddIPCLock(a *admission) bool {
 	switch {
 	case a.strict():
 		return false
@@ -173,12 +174,12 @@ func (a *admission) requireIPCLock() {
 		return
 	}
 	if !a.pinIPCLockSCC() && a.SCC == "" {
-		a.noSCC("IPC_LOCK and root", a.allowIPCLockCommand())
+		a.noSCC("IPC_LOCK and root", allowIPCLockCommand(a))
 	}
-	a.Note("The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock.")
+	a.draft.Note("The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock.")
 }
 
-func (a *admission) allowIPCLockCommand() string {
+func allowIPCLockCommand(a *admission) string {
 	return "railhead setup cluster --allow-ipc-lock && " + a.Job.SetUpCommand()
 }
 
@@ -186,7 +187,8 @@ func (a *admission) allowIPCLockCommand() string {
 // none does.
 func (a *admission) pinIPCLockSCC() bool {
 	fits := func(c cluster.SCC) bool { return allowsIPCLock(c) && (!c.Privileged || c.Name == a.SCC) }
-	a.scc = cmp.Or(a.granted(func(c cluster.SCC) bool { return fits(c) && a.allowsVolumes(c) }), a.granted(fits))
+	both := func(c cluster.SCC) bool { return fits(c) && allowsVolumes(a, c) }
+	a.scc = cmp.Or(grantedSCC(a, both), grantedSCC(a, fits))
 	return a.scc != ""
 }
 

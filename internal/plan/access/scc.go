@@ -17,10 +17,10 @@ import (
 const RequiredSCC = "openshift.io/required-scc"
 
 // grantedSCCs returns the SCCs that the account of the pods may use, sorted.
-func (a *admission) grantedSCCs() []string {
+func grantedSCCs(a *admission) []string {
 	var names []string
 	for _, c := range a.s.SCCs {
-		if a.mayUse(c.Name) {
+		if mayUse(a, c.Name) {
 			names = append(names, c.Name)
 		}
 	}
@@ -28,16 +28,16 @@ func (a *admission) grantedSCCs() []string {
 	return names
 }
 
-func (a *admission) mayUse(scc string) bool {
+func mayUse(a *admission, scc string) bool {
 	return len(a.s.GrantsTo(scc, a.Job.Namespace, a.accountName())) > 0
 }
 
 func (a *admission) sccsKnown() bool { return a.s.Knows(cluster.SCCs) && a.s.Knows(cluster.SCCGrants) }
 
-// granted returns a fitting SCC that the account may use, Railhead's own first; --scc allows only its own, granted or
-// not.
-func (a *admission) granted(fits func(cluster.SCC) bool) string {
-	names := a.grantedSCCs()
+// grantedSCC returns a fitting SCC that the account may use, Railhead's own first; --scc allows only its own, granted
+// or not.
+func grantedSCC(a *admission, fits func(cluster.SCC) bool) string {
+	names := grantedSCCs(a)
 	if a.SCC != "" {
 		names = []string{a.SCC}
 	}
@@ -55,7 +55,7 @@ func (a *admission) granted(fits func(cluster.SCC) bool) string {
 }
 
 // grantCommand returns the command that lets the account use an SCC, in its namespace only.
-func (a *admission) grantCommand(scc string) string {
+func grantCommand(a *admission, scc string) string {
 	return fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", scc, a.accountName(), a.Job.Namespace)
 }
 
@@ -66,13 +66,13 @@ func (a *admission) noSCC(setting, command string) {
 		if a.s.Knows(kind) {
 			kind = cluster.SCCGrants
 		}
-		a.Unknown(a.s, plan.SCCUsable, kind, fmt.Sprintf(
+		a.draft.Unknown(a.s, plan.SCCUsable, kind, fmt.Sprintf(
 			"whether service account %s may use an SCC that allows %s could not be read", a.accountName(), setting))
 		return
 	}
-	a.Fail(plan.SCCUsable, a.accountRef(),
+	a.draft.Fail(plan.SCCUsable, a.accountRef(),
 		fmt.Sprintf("service account %s may use no SCC that allows %s", a.accountName(), setting),
-		check.Observed("SCCs granted to "+a.accountName(), plan.OrNone(a.grantedSCCs()), "one that allows "+setting),
+		check.Observed("SCCs granted to "+a.accountName(), plan.OrNone(grantedSCCs(a)), "one that allows "+setting),
 		check.ByAdmin("Let the service account use one, in this namespace only.", command))
 }
 
@@ -81,9 +81,9 @@ func (a *admission) checkSCC() {
 	subject := check.Named(check.SCC, a.scc)
 	switch scc, ok := a.s.SCC(a.scc); {
 	case !a.s.Knows(cluster.SCCs):
-		a.Unknown(a.s, plan.SCCUsable, cluster.SCCs, "what SCC "+a.scc+" allows could not be read")
+		a.draft.Unknown(a.s, plan.SCCUsable, cluster.SCCs, "what SCC "+a.scc+" allows could not be read")
 	case !ok:
-		a.Fail(plan.SCCUsable, subject, "SCC "+a.scc+" does not exist",
+		a.draft.Fail(plan.SCCUsable, subject, "SCC "+a.scc+" does not exist",
 			check.Observed("securitycontextconstraints", "not found", a.scc),
 			check.ByAdmin("Create it, or choose an existing one.", "railhead setup cluster", "oc get scc"))
 		return
@@ -91,15 +91,15 @@ func (a *admission) checkSCC() {
 		a.checkAllowed(scc)
 	}
 	switch {
-	case a.mayUse(a.scc):
+	case mayUse(a, a.scc):
 	case !a.s.Knows(cluster.SCCGrants):
-		a.Unknown(a.s, plan.SCCUsable, cluster.SCCGrants,
+		a.draft.Unknown(a.s, plan.SCCUsable, cluster.SCCGrants,
 			fmt.Sprintf("whether service account %s may use SCC %s could not be read", a.accountName(), a.scc))
 	default:
-		a.Fail(plan.SCCUsable, subject,
+		a.draft.Fail(plan.SCCUsable, subject,
 			fmt.Sprintf("service account %s of namespace %s may not use SCC %s",
 				a.accountName(), a.Job.Namespace, a.scc),
-			check.Observed("SCCs granted to "+a.accountName(), plan.OrNone(a.grantedSCCs()), a.scc),
+			check.Observed("SCCs granted to "+a.accountName(), plan.OrNone(grantedSCCs(a)), a.scc),
 			check.ByAdmin("Bind the account to it in this namespace.", a.Job.SetUpCommand()))
 	}
 }
@@ -107,7 +107,7 @@ func (a *admission) checkSCC() {
 // checkAllowed fails if an SCC does not allow the settings of the pods.
 func (a *admission) checkAllowed(c cluster.SCC) {
 	var missing []string
-	for _, kind := range a.volumeKinds() {
+	for _, kind := range volumeKindsOf(a) {
 		if !c.AllowsVolume(kind) {
 			missing = append(missing, kind+" volumes")
 		}
@@ -118,28 +118,28 @@ func (a *admission) checkAllowed(c cluster.SCC) {
 	if a.Privileged && !c.Privileged {
 		missing = append(missing, "privileged containers")
 	}
-	if !a.allowsUser(c) {
+	if !allowsUser(a, c) {
 		missing = append(missing, fmt.Sprintf("user %d", *a.RunAsUser))
 	}
 	if len(missing) == 0 {
 		return
 	}
-	a.Fail(plan.SCCUsable, check.Named(check.SCC, c.Name),
+	a.draft.Fail(plan.SCCUsable, check.Named(check.SCC, c.Name),
 		fmt.Sprintf("SCC %s does not allow %s, which the pods need", c.Name, words.And(missing)),
 		check.Observed("scc/"+c.Name,
 			fmt.Sprintf("volumes %s; capabilities %s; runAsUser %s",
 				plan.OrNone(c.Volumes), plan.OrNone(c.AllowedCapabilities), cmp.Or(c.RunAsUser, "none")),
 			strings.Join(missing, ", ")),
-		a.otherSCC(c))
+		otherSCC(a, c))
 }
 
 // otherSCC returns the way to an SCC that allows what c does not.
-func (a *admission) otherSCC(c cluster.SCC) *check.Fix {
+func otherSCC(a *admission, c cluster.SCC) *check.Fix {
 	other := ""
 	switch {
 	case a.Privileged && !c.Privileged:
 		other = "privileged"
-	case !a.allowsUser(c):
+	case !allowsUser(a, c):
 		other = "anyuid"
 	case c.Name == plan.SCCName && a.ipcLock && !allowsIPCLock(c):
 		return check.ByAdmin("Let the SCC allow it.", "railhead setup cluster --allow-ipc-lock")
@@ -147,11 +147,11 @@ func (a *admission) otherSCC(c cluster.SCC) *check.Fix {
 		return check.ByAdmin("Use an SCC that allows them.", "railhead setup cluster", a.Job.SetUpCommand())
 	}
 	return check.ByAdmin("Let the service account use another SCC, in this namespace only, and name that.",
-		a.grantCommand(other), a.Job.CommandWith("--scc "+other))
+		grantCommand(a, other), a.Job.CommandWith("--scc "+other))
 }
 
-// volumeKinds returns the kinds of the pods' volumes; the network-resources-injector adds one of kind downwardAPI.
-func (a *admission) volumeKinds() []string {
+// volumeKindsOf returns the kinds of the pods' volumes; the network-resources-injector adds one of kind downwardAPI.
+func volumeKindsOf(a *admission) []string {
 	kinds := append(slices.Clone(a.VolumeKinds), "emptyDir") // of /dev/shm
 	for _, v := range a.Volumes {
 		kinds = append(kinds, v.SCCKind())
@@ -178,12 +178,12 @@ func (a *admission) requireVolumes() {
 		if !a.s.Server.OpenShift() || a.scc != "" {
 			continue
 		}
-		if a.scc = a.granted(a.allowsVolumes); a.scc == "" {
-			a.noSCC(setting, a.grantCommand("hostmount-anyuid"))
+		if a.scc = grantedSCC(a, func(c cluster.SCC) bool { return allowsVolumes(a, c) }); a.scc == "" {
+			a.noSCC(setting, grantCommand(a, "hostmount-anyuid"))
 		}
 	}
 }
 
-func (a *admission) allowsVolumes(c cluster.SCC) bool {
-	return !slices.ContainsFunc(a.volumeKinds(), func(kind string) bool { return !c.AllowsVolume(kind) })
+func allowsVolumes(a *admission, c cluster.SCC) bool {
+	return !slices.ContainsFunc(volumeKindsOf(a), func(kind string) bool { return !c.AllowsVolume(kind) })
 }

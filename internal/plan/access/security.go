@@ -18,14 +18,14 @@ func (a *admission) requireLevel(setting string) {
 	if !a.strict() {
 		return
 	}
-	a.Fail(pods.PodSecurity, a.Job.NamespaceRef(),
+	a.draft.Fail(pods.PodSecurity, a.Job.NamespaceRef(),
 		fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids %s",
 			a.Job.Namespace, a.level, setting),
 		check.Observed("label "+plan.EnforceLabel, a.level, "privileged"),
-		check.ByAdmin("Set the level that the pods need.", a.privilegedLevelCommand()))
+		check.ByAdmin("Set the level that the pods need.", privilegedLevelCommand(a)))
 }
 
-func (a *admission) privilegedLevelCommand() string {
+func privilegedLevelCommand(a *admission) string {
 	return fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", a.Job.Namespace, plan.EnforceLabel)
 }
 

@@ -21,9 +21,9 @@ func (d *draft) access() []plan.Change {
 	case exists:
 		d.judgeLevel(existing)
 	case d.s.Knows(cluster.Namespaces):
-		changes = append(changes, d.newNamespace())
+		changes = append(changes, newNamespace(d))
 	default:
-		d.Note("Namespaces could not be read: namespace %s is assumed to exist.", d.Namespace)
+		d.plan.Note("Namespaces could not be read: namespace %s is assumed to exist.", d.Namespace)
 	}
 	account := cluster.ServiceAccount{Namespace: d.Namespace, Name: d.account()}
 	if !slices.Contains(d.s.ServiceAccounts, account) {
@@ -40,19 +40,19 @@ func (d *draft) access() []plan.Change {
 // newNamespace creates the namespace. Outside OpenShift, which has SCCs, it sets a Pod Security level: baseline lets
 // images run as root, as most training images do, and forbids what reaches the node, and IPC_LOCK
 // (pod-security-admission policy/check_capabilities_baseline.go).
-func (d *draft) newNamespace() plan.Change {
+func newNamespace(d *draft) plan.Change {
 	meta := d.meta(d.Namespace)
 	meta.Namespace = ""
 	switch {
 	case d.s.Server.OpenShift():
 	case d.AllowIPCLock:
 		meta.Labels[plan.EnforceLabel] = "privileged"
-		d.Note("Namespace %s gets Pod Security level privileged, because the pods add IPC_LOCK: "+
+		d.plan.Note("Namespace %s gets Pod Security level privileged, because the pods add IPC_LOCK: "+
 			"everyone who may create pods in it may create privileged ones.", d.Namespace)
 	default:
 		meta.Labels[plan.EnforceLabel] = "baseline"
-		d.Note("Namespace %s gets Pod Security level baseline, so the nodes' container runtime must unlock memory. "+
-			"If it does not, use --allow-ipc-lock.", d.Namespace)
+		d.plan.Note("Namespace %s gets Pod Security level baseline, so the nodes' container runtime must unlock "+
+			"memory. If it does not, use --allow-ipc-lock.", d.Namespace)
 	}
 	object := plan.Typed(corev1.SchemeGroupVersion.WithKind("Namespace"), &corev1.Namespace{ObjectMeta: meta})
 	return plan.Change{Verb: plan.Apply, Object: object, Why: "does not exist yet"}
@@ -64,7 +64,7 @@ func (d *draft) judgeLevel(n cluster.Namespace) {
 	if d.s.Server.OpenShift() || !d.AllowIPCLock || level == "" || level == "privileged" {
 		return
 	}
-	d.Fail(pods.PodSecurity, check.Named(check.Namespace, n.Name),
+	d.plan.Fail(pods.PodSecurity, check.Named(check.Namespace, n.Name),
 		fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids IPC_LOCK", n.Name, level),
 		check.Observed("label "+plan.EnforceLabel, level, "privileged"),
 		check.ByAdmin("Change the level, if everyone who may create pods in the namespace may have that right.",
@@ -76,7 +76,7 @@ func (d *draft) judgeLevel(n cluster.Namespace) {
 func (d *draft) grant() []plan.Change {
 	account, scc := d.account(), d.SCC
 	if grants := d.s.GrantsTo(scc, d.Namespace, account); len(grants) > 0 {
-		d.Note("Service account %s may already use SCC %s, through %s.", account, scc, grants[0].By)
+		d.plan.Note("Service account %s may already use SCC %s, through %s.", account, scc, grants[0].By)
 		return nil
 	}
 	meta := d.meta(account + "-scc-" + scc)

@@ -67,9 +67,9 @@ func subnetOf(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(strings.TrimSpace(last))
 }
 
-// addresses returns the IPAM of each of n rails, with their subnets if they are given. An empty IPAM means that the
+// addressesOf returns the IPAM of each of n rails, with their subnets if they are given. An empty IPAM means that the
 // rail uses the IPAM of another network of its resource.
-func (d *draft) addresses(n int, subnets []netip.Prefix) []string {
+func addressesOf(d *draft, n int, subnets []netip.Prefix) []string {
 	all := make([]string, n)
 	for i, subnet := range subnets {
 		all[i] = whereabouts(subnet)
@@ -78,7 +78,7 @@ func (d *draft) addresses(n int, subnets []netip.Prefix) []string {
 		all[i] = cmp.Or(all[i], d.IPAM)
 	}
 	if d.oneSubnet = d.IPAM != "" && n > 1; d.oneSubnet {
-		d.Note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for " +
+		d.plan.Note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for " +
 			"each other; --rail-subnets gives each rail its own subnet.")
 	}
 	return all
@@ -87,8 +87,8 @@ func (d *draft) addresses(n int, subnets []netip.Prefix) []string {
 // minHosts is the number of address bits that a rail needs at least: 14 addresses.
 const minHosts = 4
 
-// subnets returns one subnet for each of n rails; nil if none were given.
-func (d *draft) subnets(n int) []netip.Prefix {
+// subnetsOf returns one subnet for each of n rails; nil if none were given.
+func subnetsOf(d *draft, n int) []netip.Prefix {
 	given := d.RailSubnets
 	if len(given) == 0 || len(given) == n {
 		return given
@@ -129,7 +129,7 @@ func (d *draft) wrongSubnets(summary, want string) {
 	for _, s := range d.RailSubnets {
 		got = append(got, s.String())
 	}
-	d.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace), summary,
+	d.plan.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace), summary,
 		check.Observed("--rail-subnets", strings.Join(got, ","), want),
 		check.ByUser("Give one subnet for each rail, or one that is large enough for all."))
 }
@@ -162,7 +162,7 @@ func (d *draft) refuseOverlap(name string, subnets []netip.Prefix, i int) {
 
 // overlaps reports the failure that the subnet of a new network overlaps the subnet of another network or pool.
 func (d *draft) overlaps(name string, subnet netip.Prefix, other string, its netip.Prefix) {
-	d.ReportOnce(plan.Failure(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
+	d.plan.ReportOnce(plan.Failure(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
 		fmt.Sprintf("the subnet %s of %s overlaps %s of %s", subnet, name, its, other),
 		check.Observed(other, its.String(), "no part of "+subnet.String()),
 		check.ByUser("Give one subnet for each rail, in the order of their resources: "+

@@ -30,10 +30,10 @@ func TestSubnets(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, p := range d.subnets(4) {
+		for _, p := range subnetsOf(d, 4) {
 			got = append(got, p.String())
 		}
-		if d.Failed() {
+		if d.plan.Failed() {
 			got = []string{"fail"}
 		}
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
@@ -41,7 +41,7 @@ func TestSubnets(t *testing.T) {
 		}
 	}
 	three := &draft{Options: Options{RailSubnets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
-	if got := three.subnets(3); len(got) != 3 || got[2] != netip.MustParsePrefix("10.128.0.0/10") {
+	if got := subnetsOf(three, 3); len(got) != 3 || got[2] != netip.MustParsePrefix("10.128.0.0/10") {
 		t.Errorf("three rails: %v", got)
 	}
 }

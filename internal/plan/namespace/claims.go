@@ -10,8 +10,8 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// claimed reports whether jobs claim their rails, because the namespace has and gets no attachment for them.
-func (d *draft) claimed() bool {
+// claimsRails reports whether jobs claim their rails, because the namespace has and gets no attachment for them.
+func claimsRails(d *draft) bool {
 	return len(d.s.UsableRails(d.Namespace))+len(d.planned) == 0 && len(d.s.ClaimRails()) > 0
 }
 
@@ -27,7 +27,7 @@ func (d *draft) classes() plan.Step {
 		perDriver[r.Driver] = append(perDriver[r.Driver], r.Network)
 	}
 	for _, driver := range drivers {
-		d.Note("Namespace %s needs no attachments: jobs claim their rails from the DRA driver %s (%s).",
+		d.plan.Note("Namespace %s needs no attachments: jobs claim their rails from the DRA driver %s (%s).",
 			d.Namespace, driver, words.Few(perDriver[driver], 8))
 		if _, found := d.s.ClassOf(driver); found {
 			continue
@@ -35,7 +35,7 @@ func (d *draft) classes() plan.Step {
 		if !d.s.Knows(cluster.DeviceClasses) {
 			f := plan.Unreadable(d.s, cluster.DeviceClasses)[0]
 			f.Status = check.Unknown
-			d.Report(f)
+			d.plan.Report(f)
 			continue
 		}
 		class := resourcev1.DeviceClass{

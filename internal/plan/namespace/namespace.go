@@ -45,17 +45,17 @@ func (o Options) meta(name string) metav1.ObjectMeta {
 func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	o.Name, o.SCC = cmp.Or(o.Name, plan.DefaultJob), cmp.Or(o.SCC, plan.SCCName)
 	d := &draft{Options: o, s: s}
-	d.Report(refusals(s, o)...)
-	if d.Failed() {
-		return plan.Plan{}, d.Findings
+	d.plan.Report(refusals(s, o)...)
+	if d.plan.Failed() {
+		return plan.Plan{}, d.plan.Findings
 	}
 	access := plan.Step{ID: "access", Title: "Set up the service account " + o.account(), Changes: d.access()}
 	networks, users := d.networks(), d.users()
-	if d.Failed() {
-		return plan.Plan{}, d.Findings
+	if d.plan.Failed() {
+		return plan.Plan{}, d.plan.Findings
 	}
 	var classes plan.Step
-	if d.claimed() {
+	if claimsRails(d) {
 		classes = d.classes()
 	} else {
 		d.noteRails()
@@ -67,8 +67,8 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		Steps: slices.DeleteFunc([]plan.Step{access, program, classes, users, networks}, func(s plan.Step) bool {
 			return len(s.Changes) == 0
 		}),
-		Notes: d.Notes,
-	}, d.Findings
+		Notes: d.plan.Notes,
+	}, d.plan.Findings
 }
 
 // delivery puts railhead-pod for the nodes with GPUs, or for all nodes if none shows a GPU, into the namespace, so that
@@ -89,7 +89,7 @@ func (o Options) delivery(s cluster.State) plan.Step {
 // draft collects the plan of a namespace.
 type draft struct {
 	Options
-	plan.Draft
+	plan    plan.Draft
 	s       cluster.State
 	planned []cluster.Network // attachments that will exist
 	// oneSubnet: all rails get the same --ipam, and answer only for their own addresses
@@ -141,13 +141,13 @@ func (d *draft) noteRails() {
 		rails = append(rails, fmt.Sprintf("%s (%s, %s)", r.Network, r.Resource, where))
 	}
 	if len(rails) == 0 {
-		d.Note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)
+		d.plan.Note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)
 	} else {
-		d.Note("Rails of namespace %s: %s.", d.Namespace, strings.Join(rails, ", "))
+		d.plan.Note("Rails of namespace %s: %s.", d.Namespace, strings.Join(rails, ", "))
 	}
 	for _, r := range after.Rails(d.Namespace) {
 		if r.RDMA && !r.Usable() {
-			d.Note("%s is no rail: %s.", r.Network, r.Reason)
+			d.plan.Note("%s is no rail: %s.", r.Network, r.Reason)
 		}
 	}
 }

@@ -31,12 +31,12 @@ func (d *draft) networks() plan.Step {
 	case d.NetworksFrom == d.Namespace:
 		d.noSource("--networks-from names the namespace itself")
 	case d.NetworksFrom != "":
-		step.Changes = d.copies()
+		step.Changes = copiesOf(d)
 	default:
 		d.operatorNetworks(&step)
 	}
 	if len(d.chained) > 0 {
-		d.Note("The rdma plugin is the last one of %s: the RDMA mode of the nodes is exclusive, "+
+		d.plan.Note("The rdma plugin is the last one of %s: the RDMA mode of the nodes is exclusive, "+
 			"and pods get a device only through that plugin.", words.And(d.chained))
 	}
 	return step
@@ -49,7 +49,7 @@ func (d *draft) operatorNetworks(step *plan.Step) {
 	switch {
 	case makesNetworks(d.s) && d.s.Problem(cluster.SriovNetworks) != nil:
 		d.unread(cluster.SriovNetworks)
-	case sriov && (len(d.rdmaPolicies()) > 0 || !nvidiaMayHaveRails(d.s)):
+	case sriov && (len(rdmaPolicies(d)) > 0 || !nvidiaMayHaveRails(d.s)):
 		step.Changes = d.sriovNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
 	case d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Problem(cluster.NicPolicies) != nil:
@@ -57,7 +57,7 @@ func (d *draft) operatorNetworks(step *plan.Step) {
 	case d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Knows(cluster.NicPolicies):
 		step.Changes = d.nvidiaNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
-	case len(d.s.UsableRails(d.Namespace)) == 0 && len(d.sources()) > 0 && !d.claimed():
+	case len(d.s.UsableRails(d.Namespace)) == 0 && len(sourcesOf(d)) > 0 && !claimsRails(d):
 		d.noSource("no SR-IOV policy can be read")
 	}
 }
@@ -79,11 +79,11 @@ func (d *draft) unread(kind cluster.Kind) {
 	f := plan.Unreadable(d.s, kind)[0]
 	f.Status = check.Unknown
 	f.Summary = f.Subject.Name + " could not be read: no attachment is created, because it may exist already"
-	d.Report(f)
+	d.plan.Report(f)
 }
 
-// sources returns the other namespaces with rails, those with most first.
-func (d *draft) sources() []string {
+// sourcesOf returns the other namespaces with rails, those with most first.
+func sourcesOf(d *draft) []string {
 	rails := map[string]int{}
 	for _, n := range d.s.Networks {
 		if _, seen := rails[n.Namespace]; !seen && n.Namespace != d.Namespace {
@@ -98,13 +98,13 @@ func (d *draft) sources() []string {
 
 // noSource reports that nothing says where the rails are to be copied from.
 func (d *draft) noSource(why string) {
-	sources := d.sources()
+	sources := sourcesOf(d)
 	fix := check.ByUser("Copy them from a namespace that has them.")
 	for _, from := range sources {
 		fix.Commands = append(fix.Commands,
 			fmt.Sprintf("railhead setup namespace %s --networks-from %s", d.Namespace, from))
 	}
-	d.Fail(NetworksSource, check.Named(check.Namespace, d.Namespace),
+	d.plan.Fail(NetworksSource, check.Named(check.Namespace, d.Namespace),
 		fmt.Sprintf("namespace %s gets no rails: %s", d.Namespace, why),
 		check.Observed("--networks-from", cmp.Or(d.NetworksFrom, "none"),
 			"a namespace with rails: "+cmp.Or(words.Few(sources, 4), "none")),
@@ -125,9 +125,9 @@ func (o Options) named() string {
 	return " named " + strings.Join(o.Networks, " or ")
 }
 
-// copies returns copies of the rails of another namespace. Only the attachment's own fields are copied: no owner, and
+// copiesOf returns copies of the rails of another namespace. Only the attachment's own fields are copied: no owner, and
 // no annotation of the operator, which would delete the copy.
-func (d *draft) copies() []plan.Change {
+func copiesOf(d *draft) []plan.Change {
 	var changes []plan.Change
 	found := false
 	for _, r := range d.s.Rails(d.NetworksFrom) {
@@ -136,20 +136,21 @@ func (d *draft) copies() []plan.Change {
 		}
 		source, _ := d.s.Network(r.Namespace, r.Network)
 		if source.Broken != "" {
-			d.Note("%s/%s is not copied: its configuration cannot be read: %s.", r.Namespace, r.Network, source.Broken)
+			d.plan.Note("%s/%s is not copied: its configuration cannot be read: %s.", r.Namespace, r.Network,
+				source.Broken)
 			continue
 		}
 		found = true
-		if !source.RDMA && source.Config != "" && d.needsRDMAPlugin(path.Base(source.Resource)) {
+		if !source.RDMA && source.Config != "" && needsRDMAPlugin(d, path.Base(source.Resource)) {
 			config, err := chain(source.Config)
 			if err != nil {
-				d.Note("%s/%s is not copied: %v.", r.Namespace, r.Network, err)
+				d.plan.Note("%s/%s is not copied: %v.", r.Namespace, r.Network, err)
 				continue
 			}
 			source.Config, source.RDMA = config, true
 			d.chained = append(d.chained, source.Name)
 		}
-		changes = append(changes, d.copyOf(source)...)
+		changes = append(changes, copyOfNetwork(d, source)...)
 	}
 	if !found {
 		d.noSource(fmt.Sprintf("namespace %s has no rail%s", d.NetworksFrom, d.named()))
@@ -157,12 +158,12 @@ func (d *draft) copies() []plan.Change {
 	return changes
 }
 
-func (d *draft) copyOf(source cluster.Network) []plan.Change {
-	return d.attachment(source, "copy of "+d.NetworksFrom+"/"+source.Name)
+func copyOfNetwork(d *draft, source cluster.Network) []plan.Change {
+	return attachmentOf(d, source, "copy of "+d.NetworksFrom+"/"+source.Name)
 }
 
-// attachment returns the change that writes an attachment like the source into the namespace.
-func (d *draft) attachment(source cluster.Network, why string) []plan.Change {
+// attachmentOf returns the change that writes an attachment like the source into the namespace.
+func attachmentOf(d *draft, source cluster.Network, why string) []plan.Change {
 	meta := d.meta(source.Name)
 	if source.Resource != "" {
 		meta.Annotations = map[string]string{resourceNameAnnotation: source.Resource}
@@ -188,7 +189,7 @@ func (d *draft) attachment(source cluster.Network, why string) []plan.Change {
 		return nil
 	case !ours:
 		subject := check.Ref{Kind: check.Attachment, Namespace: d.Namespace, Name: source.Name}
-		d.Report(nameTaken(subject, existing.Resource, source.Resource,
+		d.plan.Report(nameTaken(subject, existing.Resource, source.Resource,
 			fmt.Sprintf("attachment %s of namespace %s exists and differs from that of %s: it is not changed",
 				source.Name, d.Namespace, source.Namespace)))
 		return nil

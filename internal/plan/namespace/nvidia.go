@@ -34,35 +34,35 @@ type nvidiaRail struct {
 // operator's MacvlanNetwork cannot name the resource, without which a pod gets no device
 // (Mellanox/network-operator manifests/stage-macvlan-network).
 func (d *draft) nvidiaNetworks() []plan.Change {
-	rails := d.nvidiaRails()
+	rails := nvidiaRailsOf(d)
 	if len(rails) == 0 {
-		if len(d.s.UsableRails(d.Namespace)) == 0 && !d.claimed() {
+		if len(d.s.UsableRails(d.Namespace)) == 0 && !claimsRails(d) {
 			d.noSource("no NicClusterPolicy has a device plugin with RDMA resources" + d.named())
 		}
 		return nil
 	}
-	subnets := d.subnets(len(rails))
-	addresses := d.addresses(len(rails), subnets)
-	if d.refuseOneSubnet(rails); d.Failed() {
+	subnets := subnetsOf(d, len(rails))
+	addresses := addressesOf(d, len(rails), subnets)
+	if d.refuseOneSubnet(rails); d.plan.Failed() {
 		return nil
 	}
 	var changes []plan.Change
 	for i, r := range rails {
-		name := d.nvidiaName(r)
-		if d.attached(r) || d.hostNetwork(name) {
+		name := nvidiaName(d, r)
+		if isAttached(d, r) || isHostNetwork(d, name) {
 			continue
 		}
 		d.refuseOverlap(name, subnets, i)
-		ipam := cmp.Or(addresses[i], d.modelIPAM(r.Resource))
+		ipam := cmp.Or(addresses[i], modelIPAM(d, r.Resource))
 		if len(subnets) > 0 && d.s.Server.Serves(cluster.NvIPAMGroup) {
-			pool, change := d.ipPool(name, subnets[i], r.Resource)
+			pool, change := ipPoolOf(d, name, subnets[i], r.Resource)
 			changes = append(changes, change...)
 			text, _ := json.Marshal(map[string]string{"type": "nv-ipam", "poolName": pool}) // always marshals
 			ipam = string(text)
 		}
 		switch {
 		case ipam == "" && len(d.s.UsableRails(d.Namespace)) > 0:
-			d.Note("%s gets no attachment: no network of it has addresses to copy, and --rail-subnets gives none.",
+			d.plan.Note("%s gets no attachment: no network of it has addresses to copy, and --rail-subnets gives none.",
 				r.Resource)
 			continue
 		case ipam == "":
@@ -82,7 +82,7 @@ func (d *draft) refuseOneSubnet(rails []nvidiaRail) {
 	if !d.oneSubnet || !slices.ContainsFunc(rails, owned) {
 		return
 	}
-	d.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
+	d.plan.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
 		fmt.Sprintf("%s would be in the subnet of --ipam and answer ARP for each other: a %s cannot chain "+
 			"the plugin tuning", words.Count(len(rails), "rail"), hostDeviceNetwork),
 		check.Observed("--ipam", d.IPAM, "a subnet for each rail"),
@@ -90,8 +90,8 @@ func (d *draft) refuseOneSubnet(rails []nvidiaRail) {
 			fmt.Sprintf("railhead setup namespace %s --rail-subnets 10.9.0.0/16", d.Namespace)))
 }
 
-// nvidiaRails returns the requested rails, in the order of their names. A shared resource has one for each port.
-func (d *draft) nvidiaRails() []nvidiaRail {
+// nvidiaRailsOf returns the requested rails, in the order of their names. A shared resource has one for each port.
+func nvidiaRailsOf(d *draft) []nvidiaRail {
 	var rails []nvidiaRail
 	for _, r := range d.s.NvidiaResources {
 		ports := []string{""}
@@ -99,40 +99,40 @@ func (d *draft) nvidiaRails() []nvidiaRail {
 			ports = r.Ports
 		}
 		if r.Shared && len(ports) == 0 {
-			d.Note("%s names no interfaces (ifNames), so no attachment can be made for it.", r.Resource)
+			d.plan.Note("%s names no interfaces (ifNames), so no attachment can be made for it.", r.Resource)
 		}
 		for _, port := range ports {
 			rail := nvidiaRail{r, port}
-			if r.RDMA && d.requested(r.Resource, path.Base(r.Resource), d.nvidiaName(rail)) {
+			if r.RDMA && d.requested(r.Resource, path.Base(r.Resource), nvidiaName(d, rail)) {
 				rails = append(rails, rail)
 			}
 		}
 	}
-	slices.SortStableFunc(rails, func(a, b nvidiaRail) int { return words.Natural(d.nvidiaName(a), d.nvidiaName(b)) })
+	slices.SortStableFunc(rails, func(a, b nvidiaRail) int { return words.Natural(nvidiaName(d, a), nvidiaName(d, b)) })
 	return rails
 }
 
-func (d *draft) nvidiaName(r nvidiaRail) string {
+func nvidiaName(d *draft, r nvidiaRail) string {
 	name := cmp.Or(r.port, path.Base(r.Resource))
 	return d.Namespace + "-" + strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 }
 
-// attached reports whether the namespace has an attachment of a rail, or one of its name.
-func (d *draft) attached(r nvidiaRail) bool {
+// isAttached reports whether the namespace has an attachment of a rail, or one of its name.
+func isAttached(d *draft, r nvidiaRail) bool {
 	return slices.ContainsFunc(d.s.Networks, func(n cluster.Network) bool {
 		ofRail := n.Resource == r.Resource && (!r.Shared || slices.Contains(fields(n.Config, "master"), r.port))
-		return n.Namespace == d.Namespace && (ofRail || n.Name == d.nvidiaName(r))
+		return n.Namespace == d.Namespace && (ofRail || n.Name == nvidiaName(d, r))
 	})
 }
 
-// hostNetwork reports whether a HostDeviceNetwork exists. It has no namespace.
-func (d *draft) hostNetwork(name string) bool {
+// isHostNetwork reports whether a HostDeviceNetwork exists. It has no namespace.
+func isHostNetwork(d *draft, name string) bool {
 	for _, n := range d.s.SriovNetworks {
 		if n.Kind != hostDeviceNetwork || n.Name != name {
 			continue
 		}
 		if n.TargetNamespace != d.Namespace {
-			d.Report(nameTaken(check.Named(check.SriovNetwork, name), n.TargetNamespace, d.Namespace,
+			d.plan.Report(nameTaken(check.Named(check.SriovNetwork, name), n.TargetNamespace, d.Namespace,
 				fmt.Sprintf("%s %s exists for namespace %s: it is not changed", n.Kind, name, n.TargetNamespace)))
 		}
 		return true
@@ -143,7 +143,7 @@ func (d *draft) hostNetwork(name string) bool {
 const hostDeviceNetwork = "HostDeviceNetwork"
 
 // modelIPAM returns the addresses of another network of a resource, "" if there is none.
-func (d *draft) modelIPAM(resource string) string {
+func modelIPAM(d *draft, resource string) string {
 	for _, n := range d.s.SriovNetworks {
 		if n.Kind == hostDeviceNetwork && path.Base(n.ResourceName) == path.Base(resource) {
 			text, _ := n.Spec["ipam"].(string)
@@ -188,13 +188,13 @@ func (d *draft) nvidiaNetwork(r nvidiaRail, name, ipam string) []plan.Change {
 	}
 	config, _ := json.Marshal(list) // always marshals
 	network.Type, network.Config = "macvlan", string(config)
-	return d.attachment(network, "an interface on "+r.port+" for pods that share "+r.Resource)
+	return attachmentOf(d, network, "an interface on "+r.port+" for pods that share "+r.Resource)
 }
 
-// ipPool returns the pool of nv-ipam that assigns the addresses of a subnet, and the change that writes it. Each node
+// ipPoolOf returns the pool of nv-ipam that assigns the addresses of a subnet, and the change that writes it. Each node
 // with the resource gets a block. Networks with the same subnet share a pool: another one would assign its addresses
 // again.
-func (d *draft) ipPool(name string, subnet netip.Prefix, resource string) (pool string, change []plan.Change) {
+func ipPoolOf(d *draft, name string, subnet netip.Prefix, resource string) (pool string, change []plan.Change) {
 	for _, o := range d.s.Objects {
 		text, _ := workload.Field(o.Fields, "spec.subnet").(string)
 		other, err := netip.ParsePrefix(text)

@@ -22,7 +22,7 @@ const rdmaPlugin = `{"type":"rdma"}`
 // the exclusive RDMA mode (SriovNetworkNodeState status.system.rdmaMode) a device is in one network namespace, and pods
 // get it only if that plugin moves it to them; on nodes in the shared mode the plugin fails (rdma-cni README;
 // sriov-network-operator test/conformance/tests/test_networkpool.go).
-func (d *draft) needsRDMAPlugin(resource string) bool {
+func needsRDMAPlugin(d *draft, resource string) bool {
 	var exclusive, shared []string
 	for _, state := range d.s.SriovNodes {
 		node, _ := d.s.Node(state.Node)
@@ -35,7 +35,7 @@ func (d *draft) needsRDMAPlugin(resource string) bool {
 		}
 	}
 	if len(exclusive) > 0 && len(shared) > 0 {
-		d.Report(mixedModes(resource, exclusive, shared))
+		d.plan.Report(mixedModes(resource, exclusive, shared))
 	}
 	return len(exclusive) > 0
 }

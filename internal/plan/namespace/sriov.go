@@ -19,30 +19,30 @@ import (
 // sriovNetworks returns a network for each RDMA resource of the operator without an attachment in the namespace.
 func (d *draft) sriovNetworks() []plan.Change {
 	var changes []plan.Change
-	policies := d.rdmaPolicies()
-	subnets := d.subnets(len(policies))
-	addresses := d.addresses(len(policies), subnets)
+	policies := rdmaPolicies(d)
+	subnets := subnetsOf(d, len(policies))
+	addresses := addressesOf(d, len(policies), subnets)
 	for i, p := range policies {
-		if !d.hasNetwork(p.ResourceName) {
-			d.refuseOverlap(d.networkName(p.ResourceName), subnets, i)
+		if !hasNetwork(d, p.ResourceName) {
+			d.refuseOverlap(networkName(d, p.ResourceName), subnets, i)
 			changes = append(changes, d.sriovNetwork(p, addresses[i])...)
 		}
 	}
 	switch {
-	case len(policies) > 0 || len(d.s.UsableRails(d.Namespace)) > 0 || d.claimed():
-	case len(d.sources()) > 0 || len(d.Networks) > 0:
+	case len(policies) > 0 || len(d.s.UsableRails(d.Namespace)) > 0 || claimsRails(d):
+	case len(sourcesOf(d)) > 0 || len(d.Networks) > 0:
 		d.noSource("no SriovNetworkNodePolicy with isRdma: true" + d.named())
 	default:
-		d.Note("No SriovNetworkNodePolicy has isRdma: true: create them with 'railhead setup cluster --sriov'.")
+		d.plan.Note("No SriovNetworkNodePolicy has isRdma: true: create them with 'railhead setup cluster --sriov'.")
 	}
 	return changes
 }
 
 // rdmaPolicies returns the first policy of each requested RDMA resource, by the name of the resource.
-func (d *draft) rdmaPolicies() []cluster.SriovPolicy {
+func rdmaPolicies(d *draft) []cluster.SriovPolicy {
 	var policies []cluster.SriovPolicy
 	for _, p := range d.s.SriovPolicies {
-		requested := d.requested(p.ResourceName, d.networkName(p.ResourceName))
+		requested := d.requested(p.ResourceName, networkName(d, p.ResourceName))
 		if p.RDMA && p.DeviceType != "vfio-pci" && requested {
 			policies = append(policies, p)
 		}
@@ -53,7 +53,7 @@ func (d *draft) rdmaPolicies() []cluster.SriovPolicy {
 }
 
 // hasNetwork reports whether the namespace has an attachment of a resource, or the operator is to create one.
-func (d *draft) hasNetwork(resource string) bool {
+func hasNetwork(d *draft, resource string) bool {
 	return slices.ContainsFunc(d.s.Networks, func(n cluster.Network) bool {
 		return n.Namespace == d.Namespace && path.Base(n.Resource) == resource
 	}) || slices.ContainsFunc(d.s.SriovNetworks, func(n cluster.SriovNetwork) bool {
@@ -72,8 +72,8 @@ func isInfiniBand(s cluster.State, p cluster.SriovPolicy) bool {
 	})
 }
 
-// model returns another network of the resource, whose address management and options are copied: the first by name.
-func (d *draft) model(resource string) (cluster.SriovNetwork, bool) {
+// modelOf returns another network of the resource, whose address management and options are copied: the first by name.
+func modelOf(d *draft, resource string) (cluster.SriovNetwork, bool) {
 	models := slices.DeleteFunc(slices.Clone(d.s.SriovNetworks), func(n cluster.SriovNetwork) bool {
 		return n.ResourceName != resource || (n.Kind != "SriovNetwork" && n.Kind != "SriovIBNetwork")
 	})
@@ -86,9 +86,9 @@ func (d *draft) model(resource string) (cluster.SriovNetwork, bool) {
 }
 
 // networkName returns the name of the network of a resource. The SriovNetworks of all namespaces are in the operator's.
-func (d *draft) networkName(resource string) string {
+func networkName(d *draft, resource string) string {
 	name := strings.ToLower(strings.ReplaceAll(resource, "_", "-"))
-	if m, ok := d.model(resource); ok {
+	if m, ok := modelOf(d, resource); ok {
 		name = strings.TrimPrefix(m.Name, cmp.Or(m.TargetNamespace, m.Namespace)+"-")
 	}
 	return d.Namespace + "-" + name
@@ -97,19 +97,19 @@ func (d *draft) networkName(resource string) string {
 // sriovNetwork creates one network. The operator creates its attachment, under the same name, in networkNamespace
 // (sriov-network-operator api/v1 helper.go RenderNetAttDef).
 func (d *draft) sriovNetwork(p cluster.SriovPolicy, addresses string) []plan.Change {
-	meta := d.meta(d.networkName(p.ResourceName))
+	meta := d.meta(networkName(d, p.ResourceName))
 	meta.Namespace = cmp.Or(p.Namespace, d.s.SriovNamespace())
 	for _, n := range d.s.SriovNetworks {
 		if n.Name == meta.Name && n.Namespace == meta.Namespace {
-			d.Report(nameTaken(check.Named(check.SriovNetwork, n.Name), n.ResourceName, p.ResourceName,
+			d.plan.Report(nameTaken(check.Named(check.SriovNetwork, n.Name), n.ResourceName, p.ResourceName,
 				fmt.Sprintf("%s %s exists for resource %s in namespace %s: it is not changed",
 					n.Kind, n.Name, n.ResourceName, cmp.Or(n.TargetNamespace, n.Namespace))))
 			return nil
 		}
 	}
-	kind, spec := d.sriovSpec(p, addresses)
+	kind, spec := sriovSpec(d, p, addresses)
 	why := "makes the SR-IOV operator create the attachment of " + p.ResourceName
-	if model, ok := d.model(p.ResourceName); ok {
+	if model, ok := modelOf(d, p.ResourceName); ok {
 		why += ", like " + model.Name
 	}
 	d.planned = append(d.planned, cluster.Network{
@@ -127,9 +127,9 @@ func (d *draft) sriovNetwork(p cluster.SriovPolicy, addresses string) []plan.Cha
 }
 
 // sriovSpec returns the kind and the spec of a network. addresses is its IPAM, if it is given.
-func (d *draft) sriovSpec(p cluster.SriovPolicy, addresses string) (kind string, spec map[string]any) {
+func sriovSpec(d *draft, p cluster.SriovPolicy, addresses string) (kind string, spec map[string]any) {
 	kind, spec = "SriovNetwork", map[string]any{}
-	model, ok := d.model(p.ResourceName)
+	model, ok := modelOf(d, p.ResourceName)
 	switch {
 	case ok:
 		kind = model.Kind
@@ -142,9 +142,9 @@ func (d *draft) sriovSpec(p cluster.SriovPolicy, addresses string) (kind string,
 		// With the default, auto, ports of virtual functions stayed down (Mellanox/network-operator issue 1825).
 		spec["linkState"] = "enable"
 	case addresses == "":
-		d.Note("Network %s has no IPAM, because no other network of %s has one to copy: "+
+		d.plan.Note("Network %s has no IPAM, because no other network of %s has one to copy: "+
 			"its interfaces get no IPv4 address, and RoCE has only link-local GIDs. Set it with --rail-subnets.",
-			d.networkName(p.ResourceName), p.ResourceName)
+			networkName(d, p.ResourceName), p.ResourceName)
 	}
 	if addresses != "" {
 		spec["ipam"] = addresses
@@ -154,9 +154,9 @@ func (d *draft) sriovSpec(p cluster.SriovPolicy, addresses string) (kind string,
 	if d.oneSubnet && kind == "SriovNetwork" {
 		plugins = chained(plugins, arpPlugin)
 	}
-	if d.needsRDMAPlugin(p.ResourceName) {
+	if needsRDMAPlugin(d, p.ResourceName) {
 		plugins = chained(plugins, rdmaPlugin)
-		d.chained = append(d.chained, d.networkName(p.ResourceName))
+		d.chained = append(d.chained, networkName(d, p.ResourceName))
 	}
 	if plugins != "" {
 		spec["metaPlugins"] = plugins
@@ -172,7 +172,7 @@ func (d *draft) noteHostLocal(model cluster.SriovNetwork) {
 		Type string `json:"type"`
 	}
 	if json.Unmarshal([]byte(text), &ipam) == nil && ipam.Type == "host-local" {
-		d.Note("The IPAM of %s is host-local, which assigns addresses on each node separately: "+
+		d.plan.Note("The IPAM of %s is host-local, which assigns addresses on each node separately: "+
 			"pods on different nodes may get the same address. whereabouts assigns them for the whole cluster.",
 			model.Name)
 	}

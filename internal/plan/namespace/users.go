@@ -26,8 +26,8 @@ func (d *draft) users() plan.Step {
 		return plan.Step{}
 	}
 	subjects := subjectsOf(d.Users)
-	d.Report(plan.Unreadable(d.s, cluster.Objects, cluster.UserBindings)...)
-	d.Note("%s may read the nodes, and the pods of all namespaces, by which free GPUs are counted.",
+	d.plan.Report(plan.Unreadable(d.s, cluster.Objects, cluster.UserBindings)...)
+	d.plan.Note("%s may read the nodes, and the pods of all namespaces, by which free GPUs are counted.",
 		subjectNames(subjects))
 	rbac := rbacv1.SchemeGroupVersion
 	everywhere := metav1.ObjectMeta{Name: UsersRole, Labels: plan.Labels(componentUsers, "")}
@@ -41,13 +41,13 @@ func (d *draft) users() plan.Step {
 	}
 	add("Role", &rbacv1.Role{ObjectMeta: here, Rules: userRules()}, "what the commands for jobs do in this namespace")
 	add("RoleBinding", &rbacv1.RoleBinding{
-		ObjectMeta: here, RoleRef: ref, Subjects: d.bound("RoleBinding", d.Namespace, subjects),
+		ObjectMeta: here, RoleRef: ref, Subjects: boundSubjects(d, "RoleBinding", d.Namespace, subjects),
 	}, "gives it to "+subjectNames(subjects))
 	ref.Kind = "ClusterRole"
 	add("ClusterRole", &rbacv1.ClusterRole{ObjectMeta: everywhere, Rules: clusterUserRules()},
 		"what they read of the cluster")
 	add("ClusterRoleBinding", &rbacv1.ClusterRoleBinding{
-		ObjectMeta: everywhere, RoleRef: ref, Subjects: d.bound("ClusterRoleBinding", "", subjects),
+		ObjectMeta: everywhere, RoleRef: ref, Subjects: boundSubjects(d, "ClusterRoleBinding", "", subjects),
 	}, "gives it to "+subjectNames(subjects))
 	return step
 }
@@ -75,8 +75,8 @@ func subjectNames(subjects []rbacv1.Subject) string {
 	return words.Few(names, 6)
 }
 
-// bound returns the subjects of a live binding, and new ones: an apply replaces the whole list.
-func (d *draft) bound(kind, namespace string, more []rbacv1.Subject) []rbacv1.Subject {
+// boundSubjects returns the subjects of a live binding, and new ones: an apply replaces the whole list.
+func boundSubjects(d *draft, kind, namespace string, more []rbacv1.Subject) []rbacv1.Subject {
 	var live struct{ Subjects []rbacv1.Subject }
 	if o, ok := d.s.Object(kind, namespace, UsersRole); ok {
 		text, _ := json.Marshal(o.Fields) // they were read as JSON

@@ -95,7 +95,7 @@ func (t *subject) opensInVain(d host.Device) bool {
 // (nccl-rdma-sharp-plugins src/ib_plugin.c).
 func disableEffective(t *subject) []check.Finding {
 	value, origin, set := t.UserSetting("NCCL_IB_DISABLE")
-	plugin := t.hpcxPlugin()
+	plugin := hpcxPlugin(t)
 	if !set || !nccl.Disables(value) || plugin == "" {
 		return nil
 	}
@@ -113,7 +113,7 @@ func disableEffective(t *subject) []check.Finding {
 }
 
 // hpcxPlugin returns the HPC-X plugin that NCCL loads, unless a setting chooses another network.
-func (t *subject) hpcxPlugin() string {
+func hpcxPlugin(t *subject) string {
 	_, _, disabled := t.UserSetting("NCCL_IBEXT_DISABLE")
 	_, _, named := t.UserSetting("NCCL_NET")
 	plugin, _, _ := t.UserSetting("NCCL_NET_PLUGIN")

@@ -53,7 +53,7 @@ func verbsLibrary(t *subject) []check.Finding {
 	}
 	const effect = ": NCCL finds no RDMA device, and stops or falls back to TCP, which was measured " +
 		rail.SlowerOverTCP + " slower than four 400 Gb/s rails"
-	missing, known := t.missingProviders()
+	missing, known := missingProviders(t)
 	switch {
 	case v.Path == "":
 		f.Summary = "the image has no libibverbs.so.1" + effect
@@ -80,7 +80,7 @@ func list(names []string) string { return orNone(strings.Join(names, ", ")) }
 
 // missingProviders returns the providers of the rails that the image does not have. known is false if the provider of a
 // rail is not. One empty list says nothing: an image can keep the providers elsewhere.
-func (t *subject) missingProviders() (missing []string, known bool) {
+func missingProviders(t *subject) (missing []string, known bool) {
 	v := t.Verbs
 	none := len(v.Providers)+len(v.Drivers) == 0
 	lacks := func(list []string, name string) bool { return len(list) > 0 && !slices.Contains(list, name) }

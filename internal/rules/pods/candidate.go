@@ -115,7 +115,7 @@ func (t target) barred(all []candidate, resources []string, text string) check.F
 	}
 	if len(reasons) == 0 {
 		f := failure(InsufficientResource, room+" now; the scheduler tries again",
-			check.ByUser("Wait a moment. If it stays so, read the scheduler's newest event.", t.describePod()))
+			check.ByUser("Wait a moment. If it stays so, read the scheduler's newest event.", describePod(t)))
 		f.Status = check.Warn
 		return f
 	}

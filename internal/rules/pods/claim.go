@@ -107,7 +107,7 @@ func claimNotMet(t target, sym symptom) check.Finding {
 func (t target) requestNotMet(f *check.Finding, c cluster.ResourceClaim, r cluster.ClaimRequest) bool {
 	m := t.s.Matching(r)
 	subject := fmt.Sprintf("request %s of %s", r.Name, t.name())
-	held := t.holders(m.Devices)
+	held := holdersOf(t, m.Devices)
 	evidence := check.Evidence{Source: "resourceclaim/" + c.Name + " " + r.Name, Want: "a device"}
 	switch {
 	case m.NoClass:
@@ -163,7 +163,7 @@ func (t target) noNodeHasAll(f *check.Finding, c cluster.ResourceClaim) {
 	for _, node := range nodes {
 		for _, r := range c.Requests {
 			free := func(d cluster.DRADevice) bool {
-				return d.Node == node && len(t.holders([]cluster.DRADevice{d})) == 0
+				return d.Node == node && len(holdersOf(t, []cluster.DRADevice{d})) == 0
 			}
 			if !slices.ContainsFunc(t.s.Matching(r).Devices, free) {
 				lacking[node] = append(lacking[node], r.Name)
@@ -185,8 +185,8 @@ func (t target) noNodeHasAll(f *check.Finding, c cluster.ResourceClaim) {
 	}
 }
 
-// holders returns the claims that hold some of the devices, by the names of their pods.
-func (t target) holders(devices []cluster.DRADevice) []string {
+// holdersOf returns the claims that hold some of the devices, by the names of their pods.
+func holdersOf(t target, devices []cluster.DRADevice) []string {
 	var pods []string
 	for _, d := range devices {
 		for _, c := range t.s.ResourceClaims {

@@ -44,34 +44,34 @@ const (
 // deviceAllocate explains that the node did not give the pod the devices or CPUs that the scheduler had promised.
 func deviceAllocate(t target, sym symptom) check.Finding {
 	whole := sym.whole()
-	f := failure(DeviceAllocate, t.onNode()+" could not give "+t.name()+" its devices: "+quote(sym.text),
+	f := failure(DeviceAllocate, onNodeOf(t)+" could not give "+t.name()+" its devices: "+quote(sym.text),
 		check.ByAdmin("Read the log of the device plugin on that node. Restarting its pod lists the devices again.",
 			"kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node()+" | grep -E 'device-plugin|sriov'"))
 	m := shared.FindStringSubmatch(sym.text)
 	switch {
 	case m != nil:
 		f.Summary = fmt.Sprintf("GPUs of %s are shared (time-slicing or MPS): a pod may request %s, but it requests %s",
-			t.onNode(), m[2], m[1])
+			onNodeOf(t), m[2], m[1])
 		f.Fix = check.ByUser("Train on nodes whose GPUs are not shared, or request one share.",
 			t.deploy("--gpus "+m[2]), "kubectl get nodes -L nvidia.com/gpu.sharing-strategy")
 	case topology.MatchString(whole):
-		f.Summary = t.onNode() + " has no free GPUs, NICs and CPUs close enough to each other for its topology " +
+		f.Summary = onNodeOf(t) + " has no free GPUs, NICs and CPUs close enough to each other for its topology " +
 			"manager's policy"
-		f.Fix = t.topologyFix()
+		f.Fix = topologyFix(t)
 	case smt.MatchString(whole):
 		t.smtAlignment(&f, sym.text)
 	case noPool.MatchString(whole):
 		f.Summary = fmt.Sprintf("%s reserves CPUs or memory for the pod as a whole, and leaves none for a container "+
-			"of %s without requests: %s", t.onNode(), t.name(), quote(sym.text))
+			"of %s without requests: %s", onNodeOf(t), t.name(), quote(sym.text))
 		f.Fix = check.ByUser("Request whole CPUs and memory for every container, or let an administrator choose the "+
-			"topology manager's scope container.", t.deploy("--cpu 32 --memory 256Gi"), t.kubeletConfig())
+			"topology manager's scope container.", t.deploy("--cpu 32 --memory 256Gi"), kubeletConfig(t))
 	case unhealthy.MatchString(sym.text):
-		f.Summary = "the device plugin of " + t.onNode() + " reports unhealthy devices: " + quote(sym.text)
+		f.Summary = "the device plugin of " + onNodeOf(t) + " reports unhealthy devices: " + quote(sym.text)
 	}
 	return f
 }
 
-func (t target) kubeletConfig() string {
+func kubeletConfig(t target) string {
 	return "kubectl get --raw /api/v1/nodes/" + t.node() + "/proxy/configz"
 }
 
@@ -79,7 +79,7 @@ func (t target) kubeletConfig() string {
 // are on one NUMA node, so that a pod with all GPUs of a node with two sockets never fits. Under restricted every
 // resource is on the same NUMA nodes, so that it does not fit together with a rail, which is on one (kubernetes
 // pkg/kubelet/cm/topologymanager/policy.go mergePermutation).
-func (t target) topologyFix() *check.Fix {
+func topologyFix(t target) *check.Fix {
 	fewer := "N"
 	for _, resource := range slices.Sorted(maps.Keys(t.pod.Requests)) {
 		if requested := t.pod.Requests[resource]; cluster.IsGPU(resource) && requested > 1 {
@@ -89,13 +89,13 @@ func (t target) topologyFix() *check.Fix {
 	return check.ByAdmin("Under the policies single-numa-node and restricted, a pod with all GPUs and rails of a "+
 		"node with two sockets never fits. Let an administrator choose best-effort for these nodes, or request no "+
 		"more GPUs than one NUMA node has, and only its rails.",
-		t.kubeletConfig(), t.deploy("--gpus "+fewer+" --network RAIL"))
+		kubeletConfig(t), t.deploy("--gpus "+fewer+" --network RAIL"))
 }
 
 // smtAlignment explains the CPU manager's option full-pcpus-only: containers get whole cores
 // (kubernetes pkg/kubelet/cm/cpumanager/policy_static.go enforceSMTAlignment).
 func (t target) smtAlignment(f *check.Finding, text string) {
-	wholeCores := t.onNode() + " gives containers whole cores only (CPU manager, full-pcpus-only)"
+	wholeCores := onNodeOf(t) + " gives containers whole cores only (CPU manager, full-pcpus-only)"
 	f.Summary = wholeCores + ", and cannot give " + t.name() + " its CPUs: " + quote(text)
 	f.Fix = check.ByUser("Request a multiple of the threads of a core.", t.deploy("--cpu 32"))
 	if m := smtGroup.FindStringSubmatch(text); m != nil {
@@ -109,7 +109,7 @@ func (t target) smtAlignment(f *check.Finding, text string) {
 	}
 	if m := smtFree.FindStringSubmatch(text); m != nil {
 		f.Summary = fmt.Sprintf("%s has %s CPUs of whole cores free (CPU manager, full-pcpus-only), and %s requests %s",
-			t.onNode(), m[1], t.name(), m[2])
+			onNodeOf(t), m[1], t.name(), m[2])
 		f.Fix.Text = "Wait until the pods that hold them end, or request fewer CPUs."
 	}
 }

@@ -73,7 +73,7 @@ func Of(s cluster.State) Explainer {
 // Explain is the function of that name.
 func (e Explainer) Explain(pod cluster.Pod, events []cluster.Event) (o check.Obstacle, ok bool) {
 	t := target{pod: pod, s: e.s, room: e.room, symptoms: symptoms(pod, events)}
-	if pod.Ready || pod.Deleted || pod.Phase == "Succeeded" || endedWell(pod) && !t.recreated() {
+	if pod.Ready || pod.Deleted || pod.Phase == "Succeeded" || endedWell(pod) && !isRecreated(t) {
 		return o, false
 	}
 	for _, family := range families {
@@ -222,7 +222,7 @@ func (t target) unexplained() (check.Finding, bool) {
 			continue
 		}
 		f := failure(PodPending, t.name()+" is not ready for an unknown reason: "+quote(sym.text),
-			check.ByUser("Read all events and conditions of the pod.", t.describePod()))
+			check.ByUser("Read all events and conditions of the pod.", describePod(t)))
 		f.Status, f.Subject = check.Unknown, check.PodRef(t.pod.Namespace, t.pod.Name)
 		f.Evidence = []check.Evidence{{Source: sym.source, Got: sym.text}}
 		return f, true
@@ -241,7 +241,7 @@ func (t target) kubectl(args string) string {
 	return "kubectl -n " + t.pod.Namespace + " " + args
 }
 
-func (t target) describePod() string { return t.kubectl("describe pod " + t.name()) }
+func describePod(t target) string { return t.kubectl("describe pod " + t.name()) }
 
 // deploy returns the command that deploys the pod's job again.
 func (t target) deploy(flags string) string {
@@ -254,7 +254,7 @@ func (t target) namespace() string { return cmp.Or(t.pod.Namespace, "NAMESPACE")
 // node returns the pod's node, or a placeholder to replace.
 func (t target) node() string { return cmp.Or(t.pod.Node, "NODE") }
 
-func (t target) onNode() string {
+func onNodeOf(t target) string {
 	if t.pod.Node == "" {
 		return "the node"
 	}

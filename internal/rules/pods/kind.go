@@ -45,7 +45,7 @@ func answer(id check.ID, kinds []kind) func(target, symptom) check.Finding {
 		if i := slices.IndexFunc(match, func(m string) bool { return m != "" && m != match[0] }); i > 0 {
 			group = match[i]
 		}
-		fill := strings.NewReplacer("{pod}", t.name(), "{on}", t.onNode(), "{node}", t.node(),
+		fill := strings.NewReplacer("{pod}", t.name(), "{on}", onNodeOf(t), "{node}", t.node(),
 			"{namespace}", t.namespace(), "{sriov}", t.s.SriovNamespace(),
 			"{quote}", quote(sym.text), "{1}", group).Replace
 		fix := *k.fix

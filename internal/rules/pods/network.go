@@ -143,7 +143,7 @@ func (t target) noAttachment(name, namespace string) check.Finding {
 	}
 	switch {
 	case slices.Contains(here, name):
-		f.Status, f.Fix = check.Warn, check.ByUser("Wait: the kubelet tries again.", t.describePod())
+		f.Status, f.Fix = check.Warn, check.ByUser("Wait: the kubelet tries again.", describePod(t))
 		f.Summary = fmt.Sprintf("Multus did not find network attachment %s; namespace %s has it now", name, namespace)
 	case len(elsewhere) > 0:
 		slices.Sort(elsewhere)

@@ -58,7 +58,7 @@ func (t target) patience(f check.Finding, sym symptom) time.Duration {
 	switch {
 	case f.Status != check.Fail:
 		return 0
-	case t.retried(f.Check, sym):
+	case isRetried(t, f.Check, sym):
 		return retryTime
 	case f.Check == SCCIPCLock || f.Check == SCCOther:
 		return cacheTime
@@ -66,7 +66,7 @@ func (t target) patience(f check.Finding, sym symptom) time.Duration {
 	return 0
 }
 
-func (t target) retried(id check.ID, sym symptom) bool {
+func isRetried(t target, id check.ID, sym symptom) bool {
 	switch id {
 	case VolumeNotReady, SandboxFailed, NoIP, ResourceClaim:
 		return true
@@ -81,19 +81,19 @@ func (t target) retried(id check.ID, sym symptom) bool {
 	case AdmissionRefused, SCCOther:
 		return starting.MatchString(sym.text)
 	case DeviceAllocate:
-		return t.recreated() && !neverFits.MatchString(sym.whole())
+		return isRecreated(t) && !neverFits.MatchString(sym.whole())
 	case PodEvicted:
-		return t.recreated()
+		return isRecreated(t)
 	case ContainerStart: // the image stays the same
 		return !asRoot.MatchString(sym.text) && !noProgram.MatchString(sym.text)
 	case ImagePull: // the kubelet deletes unused images
-		return pullDisk.MatchString(t.pullDetail(sym))
+		return pullDisk.MatchString(pullDetail(t, sym))
 	case NodeSelection:
 		return unnamedTaint.MatchString(sym.text)
 	}
 	return false
 }
 
-// recreated reports whether the pod's controller replaces it if it fails: a StatefulSet or a Deployment does, a job
+// isRecreated reports whether the pod's controller replaces it if it fails: a StatefulSet or a Deployment does, a job
 // without retries does not.
-func (t target) recreated() bool { return workload.Recreated(t.pod) }
+func isRecreated(t target) bool { return workload.Recreated(t.pod) }

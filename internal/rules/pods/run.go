@@ -138,7 +138,7 @@ func otherProcessor(s symptom) bool { return execFormat.MatchString(s.text) || i
 
 // imageArchitecture explains a program or an image for another processor.
 func imageArchitecture(t target, _ symptom) check.Finding {
-	f := failure(ImageArchitecture, "the image of "+t.name()+" is not for the processor of "+t.onNode(),
+	f := failure(ImageArchitecture, "the image of "+t.name()+" is not for the processor of "+onNodeOf(t),
 		check.ByUser("Use an image for that architecture, or nodes with the architecture of the image.",
 			t.deploy("--node-selector kubernetes.io/arch=amd64")))
 	if n, ok := t.s.Node(t.pod.Node); ok {
@@ -152,9 +152,9 @@ func imagePull(t target, sym symptom) check.Finding {
 	if sym.container != nil && sym.container.Image != "" {
 		image = "image " + sym.container.Image
 	}
-	detail := t.pullDetail(sym)
+	detail := pullDetail(t, sym)
 	f := failure(ImagePull, image+" could not be pulled: "+quote(detail),
-		check.ByUser("Read the message of the container runtime.", t.describePod()))
+		check.ByUser("Read the message of the container runtime.", describePod(t)))
 	switch {
 	case pullAuth.MatchString(detail):
 		f.Summary = "the registry refuses to serve " + image + ": no permission, or no such image"
@@ -167,13 +167,13 @@ func imagePull(t target, sym symptom) check.Finding {
 		f.Fix = check.ByUser("Wait, or pull as a registered user or from a mirror.",
 			t.deploy("--image-pull-secret PULL"))
 	case pullDisk.MatchString(detail):
-		f.Summary = t.onNode() + " has no disk space left for " + image
+		f.Summary = onNodeOf(t) + " has no disk space left for " + image
 		f.Fix = check.ByAdmin("Free disk space on the node.", "kubectl describe node "+t.node()+" | grep -i disk")
 	case pullGone.MatchString(detail):
 		f.Summary = image + " does not exist under that name"
 		f.Fix = check.ByUser("Correct --image.")
 	case pullNetwork.MatchString(detail):
-		f.Status, f.Summary = check.Warn, t.onNode()+" does not reach the registry of "+image+": "+quote(detail)
+		f.Status, f.Summary = check.Warn, onNodeOf(t)+" does not reach the registry of "+image+": "+quote(detail)
 		f.Fix = check.ByAdmin("The kubelet tries again. If it continues, check the node's proxy, DNS and certificates.")
 	default:
 		f.Status = check.Warn
@@ -182,7 +182,7 @@ func imagePull(t target, sym symptom) check.Finding {
 }
 
 // pullDetail joins all messages about pulling: "Back-off pulling image" alone does not give the reason.
-func (t target) pullDetail(sym symptom) string {
+func pullDetail(t target, sym symptom) string {
 	detail := sym.whole()
 	for _, other := range t.symptoms {
 		if pull.MatchString(other.whole()) && other.text != sym.text {
@@ -196,7 +196,7 @@ func (t target) pullDetail(sym symptom) string {
 func volumeNotReady(t target, sym symptom) check.Finding {
 	whole := sym.whole()
 	f := failure(VolumeNotReady, "a volume of "+t.name()+" cannot be mounted: "+quote(sym.text),
-		check.ByUser("Read the messages about the volume.", t.describePod()))
+		check.ByUser("Read the messages about the volume.", describePod(t)))
 	switch {
 	case unfitVolume.MatchString(whole):
 		f.Summary = "the volumes of " + t.name() + " cannot be mounted on the nodes: " + quote(sym.text)
@@ -218,7 +218,7 @@ func volumeNotReady(t target, sym symptom) check.Finding {
 // containerStart explains containers that could not be created or started.
 func containerStart(t target, sym symptom) check.Finding {
 	f := failure(ContainerStart, "a container of "+t.name()+" cannot be started: "+quote(sym.text),
-		check.ByUser("Read the message of the container runtime.", t.describePod()))
+		check.ByUser("Read the message of the container runtime.", describePod(t)))
 	gone := configGone.FindStringSubmatch(sym.text)
 	program := noProgram.FindStringSubmatch(sym.text)
 	switch {
@@ -229,7 +229,7 @@ func containerStart(t target, sym symptom) check.Finding {
 		f.Summary = fmt.Sprintf("%s %s, which %s needs, does not exist", gone[1], gone[2], t.name())
 		f.Fix = check.ByUser("Create it, or deploy again if it is the job's own.", t.kubectl("get "+gone[1]+"s"))
 	case rlimit.MatchString(sym.text):
-		f.Summary = "the container runtime of " + t.onNode() + " may not raise the locked-memory " +
+		f.Summary = "the container runtime of " + onNodeOf(t) + " may not raise the locked-memory " +
 			"limit (rlimit type 8) of " + t.name()
 		f.Fix = check.ByAdmin("The runtime cannot give more than its own limit without CAP_SYS_RESOURCE: set "+
 			"LimitMEMLOCK=infinity in its systemd unit.",
@@ -377,11 +377,11 @@ func outOfMemory(t target, _ symptom) check.Finding {
 
 // evicted explains pods that the kubelet ended to keep its node alive, or because their time was over.
 func evicted(t target, sym symptom) check.Finding {
-	f := failure(PodEvicted, t.onNode()+" evicted "+t.name()+": "+quote(sym.text),
+	f := failure(PodEvicted, onNodeOf(t)+" evicted "+t.name()+": "+quote(sym.text),
 		check.ByUser("Request as much as the pod uses, so that it is placed on a node that has it."))
 	switch {
 	case overTime.MatchString(sym.text):
-		f.Fix = check.ByUser("Raise or remove activeDeadlineSeconds, or let the command end earlier.", t.describePod())
+		f.Fix = check.ByUser("Raise or remove activeDeadlineSeconds, or let the command end earlier.", describePod(t))
 	case fullShm.MatchString(sym.text):
 		f.Fix.Commands = []string{t.deploy("--shm 128Gi")}
 	case fullDisk.MatchString(sym.text):
@@ -394,7 +394,7 @@ func evicted(t target, sym symptom) check.Finding {
 
 // nodeLost explains pods that ended with their node, or for another pod.
 func nodeLost(t target, sym symptom) check.Finding {
-	f := failure(NodeLost, t.name()+" was removed from "+t.onNode()+": "+quote(sym.text),
+	f := failure(NodeLost, t.name()+" was removed from "+onNodeOf(t)+": "+quote(sym.text),
 		check.ByAdmin("Its controller creates it again on a node that fits; find out what happened to this one.",
 			"kubectl describe node "+t.node()))
 	f.Status = check.Warn

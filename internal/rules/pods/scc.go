@@ -182,13 +182,13 @@ func sccRefused(t target, sym symptom) check.Finding {
 		got := "closest; objects to " + features
 		f.Evidence = append(f.Evidence, check.Evidence{Source: "scc/" + closest.SCC, Got: got})
 	}
-	f.Evidence = append(f.Evidence, t.notGranted(r)...)
+	f.Evidence = append(f.Evidence, notGranted(t, r)...)
 	f.Fix = t.sccFix(f.Check, r)
 	return f
 }
 
 // notGranted returns the SCCs that would allow IPC_LOCK and are not granted to the service account.
-func (t target) notGranted(r refusal) []check.Evidence {
+func notGranted(t target, r refusal) []check.Evidence {
 	var evidence []check.Evidence
 	for _, name := range r.NotUsable {
 		if r.objectsTo("IPC_LOCK") && slices.Contains(t.s.SCCsForRDMA(), name) {
@@ -223,7 +223,7 @@ func GrantSCC(scc, namespace, account string) *check.Fix {
 }
 
 // sccToGrant returns the best SCC of those that allow locked memory and are not granted; "" if none is known.
-func (t target) sccToGrant(r refusal) string {
+func sccToGrant(t target, r refusal) string {
 	for _, name := range t.s.SCCsForRDMA() {
 		if slices.Contains(r.NotUsable, name) {
 			return name
@@ -233,7 +233,7 @@ func (t target) sccToGrant(r refusal) string {
 }
 
 func (t target) sccFix(id check.ID, r refusal) *check.Fix {
-	account, scc := t.pod.ServiceAccount, t.sccToGrant(r)
+	account, scc := t.pod.ServiceAccount, sccToGrant(t, r)
 	switch {
 	case id == SCCIPCLock && scc != "":
 		fix := GrantSCC(scc, t.namespace(), account)

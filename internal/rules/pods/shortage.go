@@ -187,7 +187,7 @@ func (t target) notOffered(resource string, special int) shortage {
 	for _, policy := range t.s.SriovPolicies {
 		if policy.ResourceName == base {
 			s.summary += ", which SriovNetworkNodePolicy " + policy.Name + " should create"
-			s.evidence = append(s.evidence, t.sriovStates()...)
+			s.evidence = append(s.evidence, sriovStates(t)...)
 			s.fix = check.ByAdmin("The SR-IOV operator has not created the devices: read its state of the nodes.",
 				"oc -n "+t.s.SriovNamespace()+" get sriovnetworknodestates -o yaml")
 			return s
@@ -219,7 +219,7 @@ func gpusOffered(s cluster.State) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-func (t target) sriovStates() []check.Evidence {
+func sriovStates(t target) []check.Evidence {
 	var evidence []check.Evidence
 	for _, n := range t.s.SriovNodes {
 		if n.SyncStatus != "Succeeded" {
