@@ -14,6 +14,7 @@ func TestLaw(t *testing.T) {
 	for name, broken := range map[string][]string{
 		"arrows":           arrows(r.packages),
 		"arrows in docs":   documented(r.document),
+		"figures in docs":  figures(r.packages, r.document),
 		"kubernetes":       kubernetes(r.packages),
 		"side effects":     sideEffects(r.packages),
 		"vocabulary":       vocabulary(r.packages),
