@@ -91,11 +91,11 @@ RECIPE_cluster-check = ./internal/rules/... ./internal/arch ./docs
 RECIPE_log-line      = ./internal/nccllog/... ./internal/explain/... ./internal/arch ./docs
 RECIPE_workload      = ./internal/workload ./internal/plan/... ./internal/arch ./docs
 
-recipe: ## test what a new OF=node-check, cluster-check, log-line or workload can break, in less than a minute
+recipe: ## test what a new OF=node-check, cluster-check, log-line or workload can break, in one or two minutes, and in seconds when it is repeated
 	@test -n '$(RECIPE_$(OF))' || { echo 'set OF to node-check, cluster-check, log-line or workload'; exit 2; }
 	go test -vet=off -short $(RECIPE_$(OF))
 	go test -vet=off ./internal/cli -run '^Test(Reference|Schemas|Explain|Reader|Administrator|Inventory|Doctor)'
-	go test -vet=off ./internal/podcli -run '^Test(Reference|Schemas|Hosts|Outputs)'
+	go test -vet=off ./internal/podcli -run '^Test(Reference|Schemas|Hosts|Outputs|Sessions)'
 
 generate: ## write what follows from tables and help texts: docs/reference, docs/schemas, docs/rights and docs/causes.md
 	go test -vet=off ./internal/cli ./internal/podcli -run '^Test(Reference|Schemas|ReaderWorkloads)$$' -update

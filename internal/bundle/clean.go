@@ -28,10 +28,11 @@ func Clean(b Bundle) Bundle {
 	return b
 }
 
-// cleanBench keeps numbers and removes credentials from the output of tools. It judges the result again; the archive
-// has the machines in files of their own.
+// cleanBench keeps numbers and removes credentials from the output of tools. The findings quote that output, so they
+// are made anew from the clean result.
 func cleanBench(r bench.Result) bench.Result {
-	r.Failures, r.Skipped, r.Machines = each(r.Failures, redact), each(r.Skipped, redact), nil
+	r.Failures, r.Skipped = each(r.Failures, redact), each(r.Skipped, redact)
+	r.Machines = nil // the archive has them in files of their own
 	r.CrossRails = each(r.CrossRails, func(c *bench.Crossing) { redact(&c.Why) })
 	r.Loopbacks = each(r.Loopbacks, func(l *bench.OwnLoop) { redact(&l.Failed) })
 	r.Ladders, r.AllReduces = nil, nil // doctor makes none

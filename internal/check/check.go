@@ -82,7 +82,7 @@ type Fix struct {
 	Who      Who      `json:"who"`
 }
 
-// Finding is one fact that is not as it should be, with its proof and its cure.
+// Finding is a failed check with its evidence and fix.
 type Finding struct {
 	Check    ID         `json:"check"`
 	Status   Status     `json:"status"`
@@ -121,8 +121,7 @@ func Explains(cause, effect Finding) bool {
 	return shared(cause.Subject) || slices.ContainsFunc(cause.About, shared)
 }
 
-// Overall returns the status of a whole by its findings: the gravest, but Unknown for warnings beside something that is
-// unknown. What is unknown may have failed.
+// Overall returns the worst status, or Unknown if a warning comes with an unreadable check, which may have failed.
 func Overall(findings []Finding) Status {
 	worst := Worst(findings)
 	if worst < Fail && slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Unknown }) {

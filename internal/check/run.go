@@ -74,7 +74,7 @@ type state struct {
 // passed reports whether what builds on the check may run: a finding of status Pass is a remark.
 func (s *state) passed() bool { return s.skip == nil && Worst(s.findings) <= Pass }
 
-// visit makes a check after those that it needs; nil stands for one that is not in the catalogue.
+// visit runs the checks that id needs, then id. It returns nil for an unknown ID.
 func (r *runner) visit(id ID) *state {
 	if s, done := r.state[id]; done {
 		return s

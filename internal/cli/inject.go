@@ -38,8 +38,8 @@ Ray or sshd starts the processes, an init container writes /etc/nccl.conf; --wra
 If some pods of FILE request GPUs, its other pods stay as they are, such as the head of a Ray cluster, the launcher of
 an MPIJob or the dashboard of a chart; --container adds rails to all pods with a container of that name.
 
-Exit status of --check: 0 if the pods have all that was added; 1 if a controller or webhook dropped something; 3 if no
-pod runs, or the pods could not be read.
+Exit status of --check: 0 if the pods have everything inject added; 1 if a controller or webhook dropped something; 3
+if no pod runs, or the pods could not be read.
 
 Kinds: ` + kindLines() + `;
 any other with --template-path.`,

@@ -33,11 +33,12 @@ func Main(ctx context.Context, program string, args []string, version string, st
 	case interrupted(ctx, err):
 		return int(exit.Interrupted)
 	case errors.As(err, &coded):
-		if coded.Err != nil {
+		if coded.Err != nil { // nil: the command's output tells it
 			fmt.Fprintf(streams.Err, "%s: %v\n", displayName(program), coded.Err)
 		}
 		return int(coded.Code)
 	}
+	// An error without a code is one of cobra's, about the command line.
 	fmt.Fprintf(streams.Err, "%s: %v\nTry '%s --help'.\n", displayName(program), err, command.CommandPath())
 	return int(exit.Usage)
 }

@@ -35,8 +35,8 @@ Of a node it shows all processes, with their pods. A privileged pod reads them, 
 --watch continues until Ctrl-C, also while the API server does not answer, and then sums up all readings: what they
 show, and in how many of them connections were broken.
 
---save keeps the readings, at most 600 points: of a longer series each is the mean of several. 'railhead report' draws
-it, with the times at which connections were broken.
+--save keeps the readings, at most 600 points; longer series are averaged. 'railhead report' draws it, with the times
+at which connections were broken.
 
 Exit status, of the last reading: 0 if packets moved over RDMA and no connection is broken; 1 otherwise; 2 if the
 command line is wrong; 3 if the queue pairs of a pod or node could not be read. A pod of a job that requests neither

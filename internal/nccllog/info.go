@@ -26,7 +26,7 @@ type notices struct {
 // readInfo reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the
 // first byte decides where to look.
 func readInfo(p *Parser, r *rank, l *logLine) {
-	if find.Begins(l.text, "ENV/Plugin: Closing ") { // by exit, from 2.28 on: the process does not go on
+	if find.Begins(l.text, "ENV/Plugin: Closing ") { // printed at exit, from 2.28 on: no sign that the process goes on
 		return
 	}
 	r.Last = p.ranks.seq
@@ -50,18 +50,18 @@ func readInfo(p *Parser, r *rank, l *logLine) {
 		readAssigned(p, r, l)
 	case 'P', 'I', 'F':
 		readInfoPlugin(p, r, l)
-	case 'n', 'c', '[', 'i':
+	case 'n', 'c', '[', 'i': // "ncclCommInitRank comm 0x5645 rank 2", "comm 0x5645 rank 2", "init.cc:683 -> 2"
 		if i := bytes.Index(l.text[:min(len(l.text), 80)], []byte("comm ")); i >= 0 {
 			readCommunicator(p, r, l, l.text[i:])
 			return
 		}
-		readTrail(p, r, l)
+		readErrorTrail(p, r, l)
 	default:
-		if find.Begins(l.text, "socket") {
-			retried(p, r, l)
+		if find.Begins(l.text, "socket") { // a connection that failed and is tried again
+			readRetry(p, r, l)
 			return
 		}
-		readTrail(p, r, l)
+		readErrorTrail(p, r, l)
 	}
 }
 
@@ -74,7 +74,7 @@ func readInfoC(p *Parser, r *rank, l *logLine) {
 	case find.Begins(t, "Connected all "), find.Begins(t, "Connected binomial"):
 		r.Connected, r.ConnectedAt = true, p.ranks.seq
 	case find.Begins(t, "Call to "):
-		retried(p, r, l)
+		readRetry(p, r, l)
 	case find.Begins(t, "Could not find real path of "):
 		r.pathless = true
 	case find.Begins(t, "CUDA Dev ") && r.Network == "": // up to 2.3: "CUDA Dev 6, IB Ports : mlx4_0/1(PHB)"
@@ -87,10 +87,10 @@ func readInfoC(p *Parser, r *rank, l *logLine) {
 	}
 }
 
-// readTrail reads a step of an error on its way up: "transport/net.cc:1134 -> 6", or with the function since 2.30:
+// readErrorTrail reads a step of an error on its way up: "transport/net.cc:1134 -> 6", or with the function since 2.30:
 // "init.cc:683 (ncclCommInitRank) -> 2". Code 0 is success, 7 ncclInProgress. The first step of a rank that gave no
 // warning is an event, and again after it set up a communicator.
-func readTrail(p *Parser, r *rank, l *logLine) {
+func readErrorTrail(p *Parser, r *rank, l *logLine) {
 	where, code, ok := bytes.Cut(l.text, []byte(" -> "))
 	if place, function, named := bytes.Cut(where, []byte(" (")); named && bytes.HasSuffix(function, []byte(")")) {
 		where = place
@@ -218,7 +218,7 @@ func readInfoPlugin(p *Parser, r *rank, l *logLine) {
 	case find.Begins(t, "Initialized NET plugin "):
 		addPlugin(p, r, nameAt(t[len("Initialized NET plugin "):]))
 	default:
-		readTrail(p, r, l)
+		readErrorTrail(p, r, l)
 	}
 }
 

@@ -25,7 +25,7 @@ type Run struct {
 	Ringed    int                    // ranks that a ring lists: a lower bound of the size of the job
 	Env       []Variable             // NCCL variables that are set on command lines or printed by programs
 	Ends      map[string]scan.Ending // of each file, by its name
-	Trained   int                    // up to Trained or one more: first and last lines that speak of training
+	Trained   int                    // lines of training output at both ends, at most Trained+1
 	Version   string                 // if no rank has one
 	Truncated bool                   // there was more than is kept
 }

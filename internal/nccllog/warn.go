@@ -83,8 +83,8 @@ func addsEvidence(e, old event.Event) bool {
 		e.Verbs != nil && *e.Verbs != *old.Verbs
 }
 
-// retried reads a failure of level INFO after which NCCL tries again.
-func retried(p *Parser, r *rank, l *logLine) {
+// readRetry reads a failure of level INFO after which NCCL tries again.
+func readRetry(p *Parser, r *rank, l *logLine) {
 	text := strings.ToValidUTF8(string(l.text[:min(len(l.text), maxText)]), "")
 	if !strings.Contains(text, "retry") {
 		return

@@ -122,8 +122,8 @@ type Change struct {
 	Why    string // one line for the printed plan
 }
 
-// Deletion returns the change that deletes an object, and none that has its name since it was read: it may be of
-// somebody else.
+// Deletion returns the change that deletes an object, unless it was replaced by another object of that name, which may
+// be somebody else's.
 func Deletion(o cluster.Object, why string) Change {
 	c := Change{Verb: Delete, Why: why}
 	c.Object.SetAPIVersion(o.APIVersion)

@@ -92,7 +92,7 @@ func newCheck(streams Streams) *command {
 	var t target
 	c := newCommand("check")
 	c.short = "Say in one line whether RDMA works here"
-	c.long = `check makes all checks of doctor and prints one line: the most severe finding, or the rails.
+	c.long = `check runs all checks of doctor and prints one line: the most severe finding, or the rails.
 
 Exit status: 0 if nothing failed; 1 if something did; 3 if something that matters could not be read; 2 for a wrong
 command line.`

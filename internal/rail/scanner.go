@@ -29,7 +29,7 @@ func (s *scanner) expect(want byte) error {
 	case 0:
 		return errTruncated
 	default:
-		return fmt.Errorf("%q instead of %q", got, want)
+		return fmt.Errorf("got %q, want %q", got, want)
 	}
 }
 

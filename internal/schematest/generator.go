@@ -52,15 +52,18 @@ func (g *generator) of(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// visit makes every type known that a type contains.
+// visit puts into known the schemas of t and of every type that t contains, where the library's own will not do. list,
+// words and define do so themselves.
 func (g *generator) visit(t reflect.Type) {
 	if g.known[t] != nil {
 		return
 	}
-	if s, err := g.special(t); s != nil || err != nil {
-		if err != nil {
-			g.errs = append(g.errs, err)
-		}
+	s, err := g.special(t)
+	switch {
+	case err != nil:
+		g.errs = append(g.errs, err)
+		return
+	case s != nil:
 		g.known[t] = s
 		return
 	}
@@ -74,7 +77,7 @@ func (g *generator) visit(t reflect.Type) {
 	case reflect.String:
 		g.words(t)
 	case reflect.Struct:
-		name := g.define(t)
+		name := g.define(t) // first: t may contain itself
 		g.defs[name] = g.object(t)
 	}
 }

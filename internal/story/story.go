@@ -84,7 +84,7 @@ const (
 // Outcome tells how a run ended, or how it goes.
 type Outcome string
 
-// Outcomes. OK is a run in which no line speaks of a fault.
+// Outcomes. OK means that no line reports a fault.
 const (
 	OutcomeOK       Outcome = "ok"
 	OutcomeFallback Outcome = "fallback" // runs over TCP

@@ -58,7 +58,8 @@ func Bandwidth(text string) (gbps float64, ok bool) {
 	var t Table
 	for _, line := range strings.Split(text, "\n") {
 		if r, is := t.Row(line); is {
-			if gbps, ok = r.Average, true; r.Iterations == 0 {
+			gbps, ok = r.Average, true
+			if r.Iterations == 0 {
 				gbps = 0
 			}
 		} else if strings.Contains(line, "#bytes") {

@@ -50,7 +50,7 @@ func closed(in *input) []candidate {
 	return likely(story.PeerDied, fmt.Sprintf("%s ended first, and its reason is not in this log", who), events...)
 }
 
-// retrying are connections that were tried again and again before.
+// retrying explains a failure by connections that NCCL had retried before.
 func retrying(in *input) []candidate {
 	for _, e := range in.run.Log.Events {
 		if e.Info && (e.Kind == event.ConnectFailed || e.Kind == event.VerbsFailed) {

@@ -50,8 +50,8 @@ func queueCause(call string) story.CauseID {
 	return story.CreateQP
 }
 
-// registration judges ibv_reg_mr and its kin. Bad address comes for GPU memory that no module knows; no memory comes
-// from the limit (kernel drivers/infiniband/core/umem.c).
+// registration explains failures of ibv_reg_mr: EFAULT is GPU memory without a peer-memory module, ENOMEM the memlock
+// limit (kernel drivers/infiniband/core/umem.c).
 func registration(e event.Event, said string) []candidate {
 	switch e.Verbs.Errno {
 	case 14:

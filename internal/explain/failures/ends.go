@@ -121,19 +121,19 @@ func sameProcess(a, b event.Event) bool {
 
 // EndExplains reports whether a loss follows from the end of a process.
 func EndExplains(s *Sequence, end, loss event.Event) bool {
-	tie, reaction := tieOf(s.Run, end, loss), end.Reaction()
-	if !mayExplain(s, end, loss) || tie == otherProcess || reaction == event.Reacts {
+	match, reaction := matchPeer(s.Run, end, loss), end.Reaction()
+	if !mayExplain(s, end, loss) || match == otherProcess || reaction == event.Reacts {
 		return false
 	}
 	switch orderOf(end, loss) {
 	case earlier:
-		isKnown := tie == namedProcess || end.Rank >= 0 || end.Number >= 0
+		isKnown := match == namedProcess || end.Rank >= 0 || end.Number >= 0
 		return isKnown || reaction == event.NoReaction || end.IsAnnounced()
 	case later:
-		return explainsBefore(s, end, loss, tie)
+		return explainsBefore(s, end, loss, match)
 	case unknownOrder:
 	}
-	return reaction < event.OftenReacts || tie == namedProcess && closedByPeer(loss)
+	return reaction < event.OftenReacts || match == namedProcess && closedByPeer(loss)
 }
 
 // mayExplain reports whether the end of a process can explain a loss at all. It cannot if the process itself reports
@@ -150,11 +150,11 @@ func mayExplain(s *Sequence, end, loss event.Event) bool {
 }
 
 // explainsBefore reports whether a loss follows from an end that was logged after it.
-func explainsBefore(s *Sequence, end, loss event.Event, tie tie) bool {
+func explainsBefore(s *Sequence, end, loss event.Event, match peerMatch) bool {
 	switch {
 	case loss.IsWait():
 		return false
-	case tie == namedProcess:
+	case match == namedProcess:
 		return end.Reaction() == event.NoReaction || closedByPeer(loss) || end.Code == -9 && endedFirst(s, end)
 	}
 	return closedByPeer(loss) && end.Number >= 0 && (end.IsOwnException() || end.Code == -9 && endedFirst(s, end))
@@ -184,16 +184,16 @@ func endedFirst(s *Sequence, end event.Event) bool {
 	})
 }
 
-// tie tells whether a loss names the process that ended as its peer.
-type tie int
+// peerMatch tells whether a loss names the process that ended as its peer.
+type peerMatch int
 
 const (
-	unknownProcess tie = iota // it names none, or the log does not tell whose address that is
+	unknownProcess peerMatch = iota // it names none, or the log does not tell whose address that is
 	namedProcess
 	otherProcess
 )
 
-func tieOf(run *facts.Run, end, loss event.Event) tie {
+func matchPeer(run *facts.Run, end, loss event.Event) peerMatch {
 	peer := loss.Peer()
 	if peer == "" {
 		return unknownProcess

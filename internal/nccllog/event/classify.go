@@ -45,7 +45,7 @@ func OfQuote(text string) (Event, bool) {
 	return e, e.Kind != Warning
 }
 
-// OfProgram returns the event of a line that another program than NCCL wrote.
+// OfProgram returns the event of a line that NCCL did not write.
 func OfProgram(text string) (Event, bool) { return recognize(otherSignatures, text, "") }
 
 // Words returns search words. Each line that OfQuote or OfProgram recognizes contains at least one of them.

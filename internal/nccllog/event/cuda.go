@@ -72,16 +72,18 @@ var cudaPrefixes = []string{
 	"cuda runtime error (", // PyTorch up to 1.4: "cuda runtime error (39) : uncorrectable ECC error encountered at ..."
 }
 
-// readCUDAQuoted reads an error of CUDA as programs print it.
-func readCUDAQuoted(e *Event, text, _ string) bool {
+// readPrintedCUDA reads an error of CUDA or HIP that a program printed after one of cudaPrefixes: its name, and the rank
+// in the text. The signatures of both kinds of error share it, so it sets the kind.
+func readPrintedCUDA(e *Event, text, _ string) bool {
 	for _, prefix := range cudaPrefixes {
 		if _, name, ok := strings.Cut(text, prefix); ok {
+			// "39) : uncorrectable ECC error"
 			if _, rest, numbered := strings.Cut(name, ") : "); numbered && prefix == "cuda runtime error (" {
 				name = rest
 			}
 			name = strings.TrimSpace(name)
 			e.Kind, e.Number, e.Name = CUDAError, rankIn(text), find.Cut(name, 100)
-			if isInstall(name, 0) {
+			if isInstall(name, 0) { // no code: the name decides
 				e.Kind = CUDAInstall
 			}
 			return true

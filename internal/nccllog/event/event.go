@@ -62,7 +62,7 @@ const (
 	FailedOver                 // an HCA failed, and NCCL goes on with another
 	FailoverFailed             // an HCA failed, and no other could take over
 	Harmless                   // a warning that means nothing for the run
-	NoPassthrough              // of the IOMMU, by RCCL: a run may be none the worse for it
+	NoPassthrough              // of the IOMMU, by RCCL: often harmless
 	NoSHARP                    // collectives in the network are not available; NCCL goes on without
 	Complaint                  // a line of level ERROR or worse of another program, of no kind above
 	FailureWords               // a line of another program that has no level and speaks of a failure
@@ -144,7 +144,7 @@ type Verbs struct {
 	LocalGID  string
 	RemoteGID string
 	Wide      bool // the form of 2.24 and later, with device, states and GIDs
-	Other     bool // of another program than NCCL, which may use other devices
+	Other     bool // not written by NCCL; the program may use other devices
 }
 
 // Socket is a failed TCP connection.

@@ -634,13 +634,13 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "cuda-error", Kind: CUDAError, What: "CUDA error",
 		Class: Own, Cause: "cuda-error", Confidence: Certain,
-		Words: cudaPrefixes, Read: readCUDAQuoted,
+		Words: cudaPrefixes, Read: readPrintedCUDA,
 		Example: "RuntimeError: CUDA error: an illegal memory access was encountered",
 	},
 	{
 		ID: "cuda-error-driver", Kind: CUDAInstall, What: "CUDA driver or library missing",
 		Class: Own, Cause: "cuda-install", Confidence: Likely,
-		Words: cudaPrefixes, Read: readCUDAQuoted,
+		Words: cudaPrefixes, Read: readPrintedCUDA,
 		Example: "RuntimeError: CUDA error: no kernel image is available for execution on the device",
 	},
 	{

@@ -71,7 +71,7 @@ func (j *request) objects(d delivery.Delivery) []plan.Change {
 	if live, exists := plan.LiveObject(j.s, budget); j.job.Scheduling.DisruptionBudget {
 		add(budget, "keeps drains of nodes from evicting its pods")
 	} else if exists {
-		changes = append(changes, plan.Deletion(live, "is no longer asked for: drains of nodes may evict its pods"))
+		changes = append(changes, plan.Deletion(live, "disruption budget removed: node drains may evict the pods"))
 	}
 	add(w.workloadObject(j.job.template(d)), why+j.job.Scheduling.describeQueue())
 	return append(changes, after...)

@@ -27,6 +27,6 @@ func Golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
+		t.Errorf("%s (-want +got; if got is right, run the test with -update, or make generate):\n%s", file, diff)
 	}
 }

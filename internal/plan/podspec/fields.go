@@ -34,7 +34,7 @@ func Child(parent map[string]any, key string) map[string]any {
 	return c
 }
 
-// SetMissing sets the fields that are missing, also in the maps that both have.
+// SetMissing adds to have the fields of want that it lacks, also inside maps that both have.
 func SetMissing(have, want map[string]any) {
 	for key, w := range want {
 		h, exists := have[key]

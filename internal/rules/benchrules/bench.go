@@ -151,7 +151,7 @@ func (r result) matrixMeasured() bool {
 	return r.Matrix != nil && r.Attribution != nil && r.Attribution.Links > 0
 }
 
-// unrated returns the names of the rails whose links have no target: that they are alike does not make them fast.
+// unrated returns the names of the rails whose links have no target: equal links may all be slow.
 func (r result) unrated() (names []string) {
 	for _, rail := range r.Matrix.Rails {
 		if rail.Ceiling <= 0 && r.MinGbps <= 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/machine"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/rules/rulestest"
 	"github.com/railhead/railhead/internal/workload"
@@ -638,7 +639,7 @@ func TestClusterUnread(t *testing.T) {
 	}
 }
 
-// TestRows asserts that every row has a page, a case in which it fires, and passes in a healthy cluster.
+// TestRows asserts that every row has a page with its title, a case in which it fires, and passes in a healthy cluster.
 func TestRows(t *testing.T) {
 	fires := map[check.ID]bool{}
 	for _, c := range clusterFaults() {
@@ -652,8 +653,14 @@ func TestRows(t *testing.T) {
 	healthy.Read = append(healthy.Read, cluster.Workloads)
 	passed := Judge(healthy, Options{}).Passed
 	for _, row := range rows() {
-		if _, err := os.Stat("../../../" + row.ID.Page()); err != nil {
+		page, err := os.ReadFile("../../../" + row.ID.Page())
+		if err != nil {
 			t.Errorf("%s has no page: %v", row.ID, err)
+		}
+		_, rest, _ := strings.Cut(string(page), "**Healthy:** ")
+		healthy, _, _ := strings.Cut(rest, "\n")
+		if healthy != row.Title && row.ID != machine.VFCount { // whose page has the title of the node's check
+			t.Errorf("%s: the title is %q, and its page says %q", row.ID, row.Title, healthy)
 		}
 		if !fires[row.ID] {
 			t.Errorf("no case of clusterFaults fires %s", row.ID)

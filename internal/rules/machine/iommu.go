@@ -95,7 +95,7 @@ func (t *subject) unlessTranslated() []check.Finding {
 	return noData()
 }
 
-// iommuOptions is a warning only if the IOMMU translates: then somebody tried to prevent that and did not.
+// iommuOptions warns only if the IOMMU translates: someone tried to turn translation off and failed.
 func iommuOptions(t *subject) []check.Finding {
 	unknown := unknownOptions(t.Cmdline.Value)
 	switch {
