@@ -72,8 +72,8 @@ var cudaPrefixes = []string{
 	"cuda runtime error (", // PyTorch up to 1.4: "cuda runtime error (39) : uncorrectable ECC error encountered at ..."
 }
 
-// readPrintedCUDA reads an error of CUDA or HIP that a program printed after one of cudaPrefixes: its name, and the rank
-// in the text. The signatures of both kinds of error share it, so it sets the kind.
+// readPrintedCUDA reads an error of CUDA or HIP that a program printed after one of cudaPrefixes: its name, and the
+// rank in the text. The signatures of both kinds of error share it, so it sets the kind.
 func readPrintedCUDA(e *Event, text, _ string) bool {
 	for _, prefix := range cudaPrefixes {
 		if _, name, ok := strings.Cut(text, prefix); ok {

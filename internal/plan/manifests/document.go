@@ -11,9 +11,9 @@ import (
 )
 
 // Edit changes the text of manifests to match the changed manifests, and keeps comments, order and all other bytes.
-// before has the objects of the text in their order, and after[i] is before[i] with its changes. If a document has a form
-// that cannot be edited, Edit writes it anew, and also returns its objects. If the text cannot be parsed, or has more or
-// fewer objects than the lists, it writes all of after anew.
+// before has the objects of the text in their order, and after[i] is before[i] with its changes. If a document has a
+// form that cannot be edited, Edit writes it anew, and also returns its objects. If the text cannot be parsed, or has
+// more or fewer objects than the lists, it writes all of after anew.
 func Edit(text []byte, before, after List) (edited []byte, rewritten List) {
 	at := 0
 	for _, part := range split(string(text)) {

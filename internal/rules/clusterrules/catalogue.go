@@ -201,8 +201,8 @@ type Options struct {
 	Namespace string
 	// Job is a workload of Namespace; empty: none was asked about.
 	Job workload.Ref
-	// Whole is a diagnosis of the cluster, which reports unreadable lists. One of a job skips them: only an administrator
-	// can read them.
+	// Whole is a diagnosis of the cluster, which reports unreadable lists. One of a job skips them: only an
+	// administrator can read them.
 	Whole bool
 }
 
