@@ -94,7 +94,7 @@ rollout and checks a node first: objects that another tool applies roll out at o
 				return err
 			}
 			if err := verdict(findings); err != nil && p.Empty() { // unknown is not "already done"
-				a.say("Nothing to write: all that Railhead can set here is set. Check on the nodes what is unknown above.")
+				a.say("Nothing to write: Railhead has set all it can here. Check on the nodes what is unknown above.")
 				return err
 			}
 			flags.options.Check.Setup, flags.options.Check.Namespace = o, ns
