@@ -16,7 +16,7 @@ import (
 
 // readOutside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
 func readOutside(p *Parser, at event.Place, line []byte) {
-	text := strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), "")
+	text := find.Text(line, 4*maxText)
 	if at.Line <= scan.FirstLines {
 		countTraining(p, at, text)
 	}
@@ -88,7 +88,7 @@ func trainedAt(p *Parser, last event.Place, tail scan.Tail) {
 	for i, line := range all {
 		at := event.Place{File: last.File, Line: last.Line - len(all) + 1 + i}
 		if at.Line > scan.FirstLines {
-			countTraining(p, at, strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), ""))
+			countTraining(p, at, find.Text(line, 4*maxText))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -205,7 +206,7 @@ func (p *vocabulary) word(text []byte) string {
 	if w, ok := p.words[string(text)]; ok {
 		return w
 	}
-	w := strings.ToValidUTF8(string(text[:min(len(text), maxText)]), "")
+	w := find.Text(text, maxText)
 	if p.words == nil {
 		p.words = map[string]string{}
 	}

@@ -20,7 +20,7 @@ type pending struct {
 // readWarn reads a line of level WARN.
 func readWarn(p *Parser, r *rank, l *logLine) {
 	r.Last = p.ranks.seq
-	text, where := strings.ToValidUTF8(string(l.text[:min(len(l.text), 2*maxText)]), ""), string(l.where)
+	text, where := find.Text(l.text, 2*maxText), string(l.where)
 	sourceOfNet(p, r, where)
 	e := event.OfWarning(text, where)
 	e.Quote = l.quote()
@@ -54,7 +54,7 @@ func continueWarning(p *Parser, line []byte) bool {
 		return false
 	}
 	p.open.lines--
-	text := strings.TrimSpace(strings.ToValidUTF8(string(line[:min(len(line), maxText)]), ""))
+	text := strings.TrimSpace(find.Text(line, maxText))
 	text = strings.TrimSpace(strings.TrimPrefix(text, p.open.label))
 	if prefix.Segment(line, 0) >= 0 || text == "" {
 		p.open.lines = 0
@@ -85,7 +85,7 @@ func addsEvidence(e, old event.Event) bool {
 
 // readRetry reads a failure of level INFO after which NCCL tries again.
 func readRetry(p *Parser, r *rank, l *logLine) {
-	text := strings.ToValidUTF8(string(l.text[:min(len(l.text), maxText)]), "")
+	text := find.Text(l.text, maxText)
 	if !strings.Contains(text, "retry") {
 		return
 	}

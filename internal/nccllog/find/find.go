@@ -68,6 +68,11 @@ func Cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
+// Text returns at most so many bytes of a line, without what is no UTF-8.
+func Text(line []byte, most int) string {
+	return strings.ToValidUTF8(string(line[:min(len(line), most)]), "")
+}
+
 // Begins reports whether the text begins with the words. Unlike bytes.HasPrefix it compares without a call.
 func Begins(text []byte, words string) bool {
 	return len(text) >= len(words) && string(text[:len(words)]) == words
