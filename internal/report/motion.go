@@ -14,16 +14,8 @@ import (
 
 // Motion writes what a machine does on its rails: a row for each process and device, then the proof.
 func Motion(w io.Writer, m wire.Motion) error {
-	table := Table{Columns: []string{"DEVICE", "PROCESS", "CONNECTED", "MOVING", "SENT", "RECEIVED"}}
-	for _, u := range m.Usages {
-		table.Rows = append(table.Rows, []string{
-			u.Device, process(u), strconv.Itoa(u.Pairs), strconv.Itoa(u.Active), amount(u.Sent, m), amount(u.Got, m),
-		})
-	}
-	if len(table.Rows) > 0 {
-		if err := table.Write(w); err != nil {
-			return err
-		}
+	if err := writeUsages(w, Table{Columns: usageColumns, Rows: usageRows(m)}); err != nil {
+		return err
 	}
 	few(w, m.Openers, "process", opened)
 	few(w, noRates(m), "device", func(line string) string { return line })
@@ -32,6 +24,27 @@ func Motion(w io.Writer, m wire.Motion) error {
 	}
 	Line(w, "%s", Proved(m))
 	return nil
+}
+
+var usageColumns = []string{"DEVICE", "PROCESS", "CONNECTED", "MOVING", "SENT", "RECEIVED"}
+
+// usageRows returns a row for each process and device.
+func usageRows(m wire.Motion) [][]string {
+	var rows [][]string
+	for _, u := range m.Usages {
+		rows = append(rows, []string{
+			u.Device, process(u), strconv.Itoa(u.Pairs), strconv.Itoa(u.Active), amount(u.Sent, m), amount(u.Got, m),
+		})
+	}
+	return rows
+}
+
+// writeUsages writes a table unless it is empty.
+func writeUsages(w io.Writer, t Table) error {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t.Write(w)
 }
 
 func process(u wire.Usage) string {

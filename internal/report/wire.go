@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,19 +15,14 @@ import (
 // Wire writes what the machines of a job do on their rails: a row for each process and device, the connections that are
 // broken, and the verdict.
 func Wire(w io.Writer, j wire.Job) error {
-	table := Table{Columns: []string{"POD", "DEVICE", "PROCESS", "CONNECTED", "MOVING", "SENT", "RECEIVED"}}
+	table := Table{Columns: slices.Insert(slices.Clone(usageColumns), 0, "POD")}
 	for _, m := range j.Members {
-		for _, u := range m.Usages {
-			table.Rows = append(table.Rows, []string{
-				m.Ref.String(), u.Device, process(u), strconv.Itoa(u.Pairs), strconv.Itoa(u.Active),
-				amount(u.Sent, m.Motion), amount(u.Got, m.Motion),
-			})
+		for _, row := range usageRows(m.Motion) {
+			table.Rows = append(table.Rows, slices.Insert(row, 0, m.Ref.String()))
 		}
 	}
-	if len(table.Rows) > 0 {
-		if err := table.Write(w); err != nil {
-			return err
-		}
+	if err := writeUsages(w, table); err != nil {
+		return err
 	}
 	for _, m := range j.Members {
 		remarks(w, m)
