@@ -166,22 +166,40 @@ func (r *reader) fill(b *block) {
 // pass passes on the lines of a block, and of those after it that wait for it, unless another goroutine does so now or
 // will.
 func (r *reader) pass(b *block) {
-	r.order.Lock()
-	defer r.order.Unlock()
-	r.searched[b.number%mostBlocks] = b
-	for !r.passing && r.searched[r.passed%mostBlocks] != nil {
-		b, r.searched[r.passed%mostBlocks] = r.searched[r.passed%mostBlocks], nil
-		r.passing = true
-		r.order.Unlock()
+	for b = r.enqueue(b); b != nil; b = r.release(b) {
 		if len(b.spans) > 0 {
 			r.take(Batch{&r.done, b})
 		}
 		r.done.add(b)
 		<-r.room
-		r.order.Lock()
-		r.used = append(r.used, b)
-		r.passed, r.passing = r.passed+1, false
 	}
+}
+
+// enqueue keeps a block until its turn, and returns the one to pass on now, or nil.
+func (r *reader) enqueue(b *block) *block {
+	r.order.Lock()
+	defer r.order.Unlock()
+	r.searched[b.number%mostBlocks] = b
+	if r.passing {
+		return nil
+	}
+	return r.inOrder()
+}
+
+// release takes back a block that was passed on, and returns the one after it, or nil if that is not searched yet.
+func (r *reader) release(b *block) *block {
+	r.order.Lock()
+	defer r.order.Unlock()
+	r.used = append(r.used, b)
+	r.passed++
+	return r.inOrder()
+}
+
+func (r *reader) inOrder() *block {
+	at := r.passed % mostBlocks
+	b := r.searched[at]
+	r.searched[at], r.passing = nil, b != nil
+	return b
 }
 
 // Batch is some lines that were read together. It is valid during the call of take.
