@@ -47,7 +47,7 @@ func rows() []check.Check[view] { return slices.Concat(poolRows(), nodeRows(), j
 func poolRows() []check.Check[view] {
 	return []check.Check[view]{
 		{
-			ID: ClusterReadable, Title: "everything that matters could be read",
+			ID: ClusterReadable, Title: "every list that the answer depends on could be read",
 			Run: unreadLists,
 		},
 		{
@@ -99,7 +99,7 @@ func nodeRows() []check.Check[view] {
 			Run: reading(noGPUs, cluster.Nodes),
 		},
 		{
-			ID: RDMAResources, Title: "nodes offer RDMA resources",
+			ID: RDMAResources, Title: "nodes with GPUs offer RDMA resources",
 			Needs: []check.ID{SriovNodeState, DevicePlugin},
 			Run:   reading(noRDMA, cluster.Nodes),
 		},
@@ -115,7 +115,7 @@ func nodeRows() []check.Check[view] {
 func jobRows() []check.Check[view] {
 	return []check.Check[view]{
 		{
-			ID: NetworkResource, Title: "every attachment names a resource that nodes offer",
+			ID: NetworkResource, Title: "every network attachment for RDMA names a resource that nodes offer",
 			Needs: []check.ID{RDMAResources},
 			Run:   reading(attachmentsWithoutDevice, cluster.Networks, cluster.Nodes),
 		},
@@ -133,7 +133,7 @@ func jobRows() []check.Check[view] {
 			Run:         reading(podResources, cluster.Networks),
 		},
 		{
-			ID: pods.NADMissing, Title: "every network attachment that the pod names is there",
+			ID: pods.NADMissing, Title: "every network attachment that the pod names exists and can be used",
 			ExplainedBy: []check.ID{NetworkResource},
 			Run:         reading(podNetworks, cluster.Networks),
 		},
@@ -155,7 +155,7 @@ func jobRows() []check.Check[view] {
 			Run: claiming(claimedRails),
 		},
 		{
-			ID: SCCForRDMA, Title: "an SCC, or the nodes, let pods lock memory",
+			ID: SCCForRDMA, Title: "pods can lock the memory that RDMA registers",
 			Run: reading(missingSCC, cluster.SCCs),
 		},
 		{
