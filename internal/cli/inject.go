@@ -173,6 +173,8 @@ func (a *app) injected(i injection, states map[string]cluster.State) (injection,
 	return i, nil // the warnings were shown when the manifest was injected
 }
 
+// writeInjected writes the added objects and the edited manifest. ConfigMaps among the added objects are parts of
+// railhead-pod: a note says how to keep them out of the output.
 func (a *app) writeInjected(i injection) error {
 	a.showNotes(i.notes)
 	text, rewritten := manifests.Edit(i.text, i.before, i.manifests)

@@ -113,13 +113,18 @@ const settling = time.Minute
 
 var errUnreadable = errors.New("its output cannot be read")
 
-// follow shows the output of a rank until its command has ended. It connects again when the connection breaks.
+// follow shows the output of a rank until its command has ended, and connects again when the connection breaks. It gives
+// up if output is cut short twice at one place, or if access is denied, unless that is just after a break.
 func (l *Session) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, err error) {
 	d := &records{out: s.Stdout, errs: s.Stderr, place: -1}
-	var broken time.Time // the connection, for the first time
-	cutAt := int64(-2)   // the place where the output was last cut short; -2: none
+	var broken time.Time // when the connection broke that has shown nothing since; zero: it never did
+	said := false
+	cutAt := int64(-2) // the place where the output was last cut short; -2: none
 	for {
-		err = l.followOnce(r, d, s)
+		place := d.place
+		if err = l.followOnce(r, d, s); d.place > place {
+			broken = time.Time{}
+		}
 		cut := errors.Is(err, kube.ErrCutShort)
 		if cut && d.place == cutAt {
 			err = fmt.Errorf("%w: %w, also when asked again", errUnreadable, err)
@@ -134,7 +139,10 @@ func (l *Session) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, e
 			return 0, time.Now(), err
 		case broken.IsZero():
 			broken = time.Now()
-			l.console.say("%s: the connection broke: %v; connecting again", r, err)
+			if !said {
+				l.console.say("%s: the connection broke: %v; connecting again", r, err)
+				said = true
+			}
 		}
 		if d.partial = nil; cut {
 			cutAt = d.place

@@ -97,7 +97,8 @@ func alone(p cluster.Pod) Family {
 	return Family{Workload: w, Pods: []cluster.Pod{p}}
 }
 
-// Only drops labels, annotations and containers of the pods of other workloads, as of pods that were not asked about.
+// Only drops the details of pods outside the family, which a read with Want.Detail has for all pods: the state is then
+// like that of a read of one job.
 func (f Family) Only(s cluster.State) cluster.State {
 	s.Pods = slices.Clone(s.Pods)
 	for i, p := range s.Pods {
@@ -185,7 +186,8 @@ func (f Family) Count() (ready, unready int) {
 	return ready, unready
 }
 
-// Succeeded counts the pods that have ended without a fault, without those that WantedPods leaves out.
+// Succeeded counts the pods that have ended without a fault and that WantedPods still includes: a Job wants fewer pods
+// by those that its status counts as succeeded.
 func (f Family) Succeeded() int {
 	n, leftOut := 0, map[string]int{} // by owner
 	for _, w := range f.Members() {

@@ -15,9 +15,9 @@ import (
 // traffic is Traffic with the lines that show it.
 type traffic struct {
 	story.Traffic
-	ends, socket, fabric int // ends of channels: network, TCP, NVLink between nodes
-	ranks                int // with channels that are not TCP
-	first, onTCP         event.Quote
+	offTCP, socket, fabric int // ends of channels: other networks, TCP, NVLink between nodes
+	ranks                  int // with channels that are not TCP
+	first, onTCP           event.Quote
 }
 
 const socketNetwork = "Socket"
@@ -39,7 +39,7 @@ func trafficOf(run nccllog.Run) traffic {
 				continue
 			}
 			other = true
-			t.ends += n.Sends + n.Receives
+			t.offTCP += n.Sends + n.Receives
 			t.Direct += n.SendsDirect + n.ReceivesDirect
 			t.first = firstQuote(t.first, n.First)
 		}
@@ -51,7 +51,7 @@ func trafficOf(run nccllog.Run) traffic {
 		}
 	}
 	slices.SortFunc(t.OnTCP, words.Natural)
-	t.Networks, t.Channels, t.Ends = slices.Sorted(maps.Keys(names)), max(sends, receives), t.ends+t.socket
+	t.Networks, t.Channels, t.Ends = slices.Sorted(maps.Keys(names)), max(sends, receives), t.offTCP+t.socket
 	t.Devices = usedDevices(run.Ranks)
 	return t
 }

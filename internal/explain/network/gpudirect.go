@@ -14,17 +14,17 @@ func judgeGPUDirect(n *judged) {
 	t := n.channels
 	n.gpuDirect = story.GPUDirectUnknown
 	switch {
-	case n.network.Kind == story.Socket && t.ends == 0:
+	case n.network.Kind == story.Socket && t.offTCP == 0:
 		n.gpuDirect, n.gpuReason = story.GPUDirectNo, "TCP sockets have no GPUDirect RDMA"
-	case t.ends > 0 && t.Direct == t.Ends && n.network.Transport == story.Unconnected:
+	case t.offTCP > 0 && t.Direct == t.Ends && n.network.Transport == story.Unconnected:
 		n.gpuDirect, n.gpuReason = story.GPUDirectYes, fmt.Sprintf("all %d ends of channels were planned with GDRDMA",
-			t.ends)
-	case t.ends > 0 && t.Direct == t.Ends:
-		n.gpuDirect, n.gpuReason = story.GPUDirectYes, fmt.Sprintf("all %d ends of channels have GDRDMA", t.ends)
-	case t.ends > 0 && t.Direct > 0:
+			t.Ends)
+	case t.offTCP > 0 && t.Direct == t.Ends:
+		n.gpuDirect, n.gpuReason = story.GPUDirectYes, fmt.Sprintf("all %d ends of channels have GDRDMA", t.Ends)
+	case t.offTCP > 0 && t.Direct > 0:
 		n.gpuDirect, n.gpuReason = story.GPUDirectPartial, fmt.Sprintf("%d of %d ends of channels have GDRDMA%s",
 			t.Direct, t.Ends, because(n.run))
-	case t.ends > 0:
+	case t.offTCP > 0:
 		n.gpuDirect, n.gpuReason = story.GPUDirectNo, "no channel between nodes has GDRDMA"+because(n.run)
 	default:
 		judgeAbility(n)

@@ -30,7 +30,7 @@ func use(n *judged) (story.Transport, string, []story.Evidence) {
 	t, nodes := n.channels, n.run.Nodes()
 	chosen, listed := n.run.Chosen(n.network.Name), n.run.Listed()
 	switch {
-	case t.ends > 0 && nodes != 1:
+	case t.offTCP > 0 && nodes != 1:
 		return useOfChannels(n)
 	case nodes == 1 && alone(n):
 		return story.NoTransport, "one node: no network between nodes was needed",
@@ -65,7 +65,7 @@ func useOfChannels(n *judged) (story.Transport, string, []story.Evidence) {
 			called(n), words.Count(t.ranks, "rank"), words.Count(len(t.OnTCP), "rank"))
 		return story.MixedTransport, why, facts.Quotes(t.first, t.onTCP)
 	}
-	why := fmt.Sprintf("channels between nodes went over %s: %d ends on %s", called(n), t.ends,
+	why := fmt.Sprintf("channels between nodes went over %s: %d ends on %s", called(n), t.offTCP,
 		words.Count(t.ranks, "rank"))
 	return carrier(n), why, facts.Quotes(t.first, n.run.Topology())
 }
@@ -106,7 +106,7 @@ func isRDMA(k story.Kind) bool {
 }
 
 // alone reports whether no channel leaves the node, whatever network was chosen.
-func alone(n *judged) bool { return n.channels.ends == 0 && n.channels.socket == 0 }
+func alone(n *judged) bool { return n.channels.offTCP == 0 && n.channels.socket == 0 }
 
 // called is the network in words: "NET/IBext_v11 (RoCE)".
 func called(n *judged) string {

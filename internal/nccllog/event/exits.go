@@ -157,9 +157,12 @@ func codeOfField(text string) (code int, ok bool) {
 	return code, err == nil
 }
 
+// crash reads the last words of a process that a signal ended, whose negative number is the code, or that ld.so could
+// not start (127). For a signal that LSF names and codes.Signal does not know, the code is 1.
 func crash(e *Event, text string) bool {
 	e.Code = codes.Signal(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*",
-		"Program received signal *", lsfSignal+"*") // of libgfortran
+		"Program received signal *", // of libgfortran
+		lsfSignal+"*")
 	words := strings.Fields(text[len(prefix.Labels(text)):])
 	switch {
 	case e.Code != 0:

@@ -125,7 +125,7 @@ func linksOf(members []Member, key string, machines []check.Ref) []check.Ref {
 	return links
 }
 
-// railKeys returns the names of the rails on all machines.
+// railKeys returns the sorted keys of the rails that any machine has; a rail without an interface has no usable key.
 func railKeys(members []Member) []string {
 	keys := map[string]bool{}
 	for _, m := range members {
