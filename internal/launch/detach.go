@@ -117,12 +117,12 @@ var errUnreadable = errors.New("its output cannot be read")
 // up if output is cut short twice at one place, or if access is denied, unless that is just after a break.
 func (l *Session) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, err error) {
 	d := &records{out: s.Stdout, errs: s.Stderr, place: -1}
-	var broken time.Time // when the connection broke that has shown nothing since; zero: it never did
+	var broken time.Time // when the connection broke; zero: it works, or never did
 	said := false
 	cutAt := int64(-2) // the place where the output was last cut short; -2: none
 	for {
-		place := d.place
-		if err = l.followOnce(r, d, s); d.place > place {
+		d.heard = false
+		if err = l.followOnce(r, d, s); d.heard {
 			broken = time.Time{}
 		}
 		cut := errors.Is(err, kube.ErrCutShort)

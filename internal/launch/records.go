@@ -15,6 +15,7 @@ type records struct {
 	out, errs io.Writer
 	place     int64 // of the next record; negative: not known yet
 	partial   []byte
+	heard     bool // something came
 
 	ended bool
 	code  int
@@ -24,7 +25,7 @@ type records struct {
 
 // Write implements io.Writer.
 func (d *records) Write(p []byte) (int, error) {
-	d.partial = append(d.partial, p...)
+	d.partial, d.heard = append(d.partial, p...), true
 	for {
 		line, rest, ok := bytes.Cut(d.partial, []byte("\n"))
 		if !ok {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -352,6 +353,56 @@ func TestFinishCutShort(t *testing.T) {
 			t.Error(line)
 		}
 	})
+}
+
+// TestFollowThroughRestarts: an API server may deny rights in the first minute after each of its restarts, also of a rank
+// that writes nothing between them.
+func TestFollowThroughRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := New(&restarting{}, Streams{Out: io.Discard, Err: io.Discard},
+			[]Target{{Pod: launchtest.RunningPod("h-kim-0")}}, []string{"torchrun"})
+		r := l.ranks[0]
+		r.ctx, l.attached = t.Context(), &Attached{Tail: -1}
+		code, _, err := l.follow(r, kube.ExecOptions{Stdout: &out, Stderr: io.Discard})
+		if code != 3 || err != nil || out.String() != "one\n" {
+			t.Errorf("code %d, error %v, output %q", code, err, out.String())
+		}
+		denied := &restarting{denied: true}
+		l.pods = denied
+		if _, _, err := l.follow(r, kube.ExecOptions{Stdout: io.Discard}); err == nil || denied.asked != 1 {
+			t.Errorf("without the right: error %v, asked %d times", err, denied.asked)
+		}
+	})
+}
+
+// restarting is an API server that restarts twice, hours apart.
+type restarting struct {
+	Pods
+	denied bool
+	asked  int
+}
+
+func (s *restarting) Exec(_ context.Context, _ kube.PodRef, o kube.ExecOptions) (int, error) {
+	s.asked++
+	if s.denied {
+		return 0, &kube.Forbidden{Err: errors.New("forbidden")}
+	}
+	connected := func(says string) (int, error) {
+		_, err := io.WriteString(o.Stdout, says)
+		time.Sleep(3 * time.Hour)
+		return 0, errors.Join(err, errors.New("it was cut"))
+	}
+	switch s.asked {
+	case 1:
+		return connected("at=0\n2026-03-02T10:00:00.1Z stdout F one\n")
+	case 3:
+		return connected("at=40\n")
+	case 2, 4:
+		return 0, &kube.Forbidden{Err: errors.New("forbidden")}
+	}
+	_, err := io.WriteString(o.Stdout, "exit=3 2026-03-02T20:00:00Z\n")
+	return 0, err
 }
 
 // TestFirstFailure holds the blame to time, not to the order in which the news comes.
