@@ -113,8 +113,8 @@ const settling = time.Minute
 
 var errUnreadable = errors.New("its output cannot be read")
 
-// follow shows the output of a rank until its command has ended, and connects again when the connection breaks. It gives
-// up if output is cut short twice at one place, or if access is denied, unless that is just after a break.
+// follow shows the output of a rank until its command has ended, and connects again when the connection breaks. It
+// gives up if output is cut short twice at one place, or if access is denied, unless that is just after a break.
 func (l *Session) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, err error) {
 	d := &records{out: s.Stdout, errs: s.Stderr, place: -1}
 	var broken time.Time // when the connection broke; zero: it works, or never did

@@ -30,8 +30,8 @@ const (
 	anyByte = 0xff // all bits of bytes that may follow
 )
 
-// classOf returns the class of a byte, one of eight bits: a mask of them says which bytes may follow a triple. Most of a
-// text is lower-case letters, so they have four classes.
+// classOf returns the class of a byte, one of eight bits: a mask of them says which bytes may follow a triple. Most of
+// a text is lower-case letters, so they have four classes.
 func classOf(c byte) uint8 {
 	switch {
 	case '0' <= c && c <= '9':
