@@ -291,14 +291,13 @@ func TestMethodSets(t *testing.T) {
 		}
 		return b.String()
 	}
+	tooMany := func(name string) string { return fmt.Sprintf("internal/rail.%s has 26 methods", name) }
 	for text, want := range map[string]string{
-		"type a struct{}\n" + declared("a", mostMethods): "",
-		"type a struct{}\n" + declared("a",
-			mostMethods+1): "internal/rail.a has 26 methods",
-		"type a struct{ b b }\ntype b struct{ a }\n" + declared("a", 13) + declared("b",
-			13): "internal/rail.b has 26 methods",
-		"type b struct{}\ntype a struct{ *b }\n" + declared("a", 25) + declared("b",
-			1): "internal/rail.a has 26 methods",
+		"type a struct{}\n" + declared("a", mostMethods):   "",
+		"type a struct{}\n" + declared("a", mostMethods+1): tooMany("a"),
+
+		"type a struct{ b b }\ntype b struct{ a }\n" + declared("a", 13) + declared("b", 13): tooMany("b"),
+		"type b struct{}\ntype a struct{ *b }\n" + declared("a", 25) + declared("b", 1):      tooMany("a"),
 	} {
 		expect(t, methodSets(source(t, "internal/rail", "a.go", "package rail\n"+text)), want)
 	}

@@ -28,7 +28,7 @@ func (s *session) snapshot(ctx context.Context, i int) (host.Snapshot, error) {
 		if err != nil {
 			return snapshot, err
 		}
-		err = kube.DecodeOutput(strings.NewReader(text), &snapshot)
+		err = kube.DecodeSnapshot(strings.NewReader(text), &snapshot)
 		return snapshot, err
 	})
 	if err != nil {

@@ -105,7 +105,7 @@ func (a *archive) read(r io.Reader) error {
 	}
 }
 
-// buffers are those of snapshots that were decoded.
+// buffers holds the buffers of decoded snapshots for reuse.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // add takes a file. It ignores those that later versions may add.
@@ -217,7 +217,7 @@ func broken(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoBundle, err)
 }
 
-// notRead returns the error of a file that err says is not what it should be.
+// notRead returns the error of a file whose content err rejects.
 func notRead(name string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNoBundle, name, err)

@@ -261,7 +261,7 @@ func readSnapshot(ctx context.Context, c LogReader, pod kube.PodRef) (s host.Sna
 	}
 	defer log.Close()
 	const most = 32 << 20
-	if err := kube.DecodeOutput(io.LimitReader(log, most), &s); err != nil {
+	if err := kube.DecodeSnapshot(io.LimitReader(log, most), &s); err != nil {
 		return s, fmt.Errorf("read the snapshot of pod %s: %w", pod, cmp.Or(context.Cause(ctx), err))
 	}
 	return s, nil

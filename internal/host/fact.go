@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"unicode/utf8"
 )
 
 // Knowledge says how much is known about a fact.
@@ -106,7 +104,7 @@ func unmarshalFact(data []byte, state *Knowledge, value any, why *string) error 
 			return nil
 		}
 	}
-	if err := unmarshalValue(data, value); err != nil {
+	if err := json.Unmarshal(data, value); err != nil {
 		return err
 	}
 	*state = Known
@@ -114,28 +112,6 @@ func unmarshalFact(data []byte, state *Knowledge, value any, why *string) error 
 }
 
 var unreadableKey = []byte(`"unreadable"`)
-
-// unmarshalValue reads plain values by itself: a snapshot has thousands, and json.Unmarshal scans each twice.
-func unmarshalValue(data []byte, value any) error {
-	switch v := value.(type) {
-	case *string:
-		if end := len(data) - 1; data[0] == '"' && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) {
-			*v = string(data[1:end])
-			return nil
-		}
-	case *bool:
-		if text := string(data); text == "true" || text == "false" {
-			*v = text == "true"
-			return nil
-		}
-	case *int:
-		if n, err := strconv.Atoi(string(data)); err == nil {
-			*v = n
-			return nil
-		}
-	}
-	return json.Unmarshal(data, value)
-}
 
 // Convert parses a known text. A text that does not parse is unreadable.
 func Convert[T any](f Fact[string], parse func(string) (T, error)) Fact[T] {

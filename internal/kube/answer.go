@@ -1,11 +1,13 @@
 package kube
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/decode"
 )
 
 // ErrCutShort means that the output of a command in a pod lacks its end. An API server or a kubelet may close the
@@ -26,9 +28,9 @@ func AskAgain[T any](ask func() (T, error)) (T, error) {
 	return answer, err
 }
 
-// DecodeOutput decodes the JSON that a command wrote. It returns ErrCutShort if the value has no end.
-func DecodeOutput(r io.Reader, value any) error {
-	err := json.NewDecoder(r).Decode(value)
+// DecodeSnapshot decodes the snapshot that a command wrote. It returns ErrCutShort if the JSON has no end.
+func DecodeSnapshot(r io.Reader, s *host.Snapshot) error {
+	err := decode.First(r, s)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrCutShort
 	}

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/railhead/railhead/internal/host"
 )
 
 func TestAskAgain(t *testing.T) {
@@ -38,25 +40,26 @@ func TestAskAgain(t *testing.T) {
 	}
 }
 
-// TestDecodeOutput cuts JSON at every byte.
-func TestDecodeOutput(t *testing.T) {
-	const text = `{"node": "gpu-0", "mtu": [4096, 1.5e3], "up": true, "why": null}`
-	var value map[string]any
+// TestDecodeSnapshot cuts JSON at every byte.
+func TestDecodeSnapshot(t *testing.T) {
+	const text = `{"pod": "h-kim-0", "devices": [{"name": "mlx5_0"}], "numaNodes": 2, "env": {"A": "b"}, "wire": null}`
+	var value host.Snapshot
 	for n := range len(text) {
-		if err := DecodeOutput(strings.NewReader(text[:n]), &value); !errors.Is(err, ErrCutShort) {
+		if err := DecodeSnapshot(strings.NewReader(text[:n]), &value); !errors.Is(err, ErrCutShort) {
 			t.Errorf("%q: %v", text[:n], err)
 		}
 	}
-	if err := DecodeOutput(strings.NewReader(text), &value); err != nil || len(value) != 4 {
+	if err := DecodeSnapshot(strings.NewReader(text), &value); err != nil || value.Pod.Value != "h-kim-0" ||
+		len(value.Devices) != 1 || value.NUMANodes.Value != 2 || value.Env["A"] != "b" || !value.Wire.IsZero() {
 		t.Errorf("%v, %v", value, err)
 	}
-	for _, other := range []string{"motd of the image\n", `{"node": gpu-0}`} {
-		if err := DecodeOutput(strings.NewReader(other), &value); err == nil || errors.Is(err, ErrCutShort) {
+	for _, other := range []string{"motd of the image\n", `{"pod": h-kim-0}`} {
+		if err := DecodeSnapshot(strings.NewReader(other), &value); err == nil || errors.Is(err, ErrCutShort) {
 			t.Errorf("%q: %v", other, err)
 		}
 	}
 	broken := io.MultiReader(strings.NewReader(text[:9]), resetting{})
-	if err := DecodeOutput(broken, &value); !errors.Is(err, errReset) {
+	if err := DecodeSnapshot(broken, &value); !errors.Is(err, errReset) {
 		t.Errorf("broken stream: %v", err)
 	}
 }

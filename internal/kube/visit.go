@@ -174,7 +174,7 @@ func (s snapshotter) snapshotOnce(ctx context.Context) (snapshot host.Snapshot, 
 	case code != 0:
 		return snapshot, fmt.Errorf("railhead-pod snapshot ended with exit code %d", code)
 	}
-	if err := DecodeOutput(strings.NewReader(out), &snapshot); err != nil {
+	if err := DecodeSnapshot(strings.NewReader(out), &snapshot); err != nil {
 		return snapshot, fmt.Errorf("the output of railhead-pod snapshot cannot be read: %w", err)
 	}
 	return snapshot, nil

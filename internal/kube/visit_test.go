@@ -212,7 +212,7 @@ func TestVisitCutShort(t *testing.T) {
 		},
 		"no snapshot": {
 			[]string{"motd"}, 1,
-			"the output of railhead-pod snapshot cannot be read: invalid character 'm' looking for beginning of value",
+			"the output of railhead-pod snapshot cannot be read: jsontext: invalid character 'm' at start of value",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -355,8 +355,8 @@ func TestFinishCutShort(t *testing.T) {
 	})
 }
 
-// TestFollowThroughRestarts: an API server may deny rights in the first minute after each of its restarts, also of a rank
-// that writes nothing between them.
+// TestFollowThroughRestarts: an API server may deny rights in the first minute after each of its restarts, also of a
+// rank that writes nothing between them.
 func TestFollowThroughRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

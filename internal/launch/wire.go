@@ -109,7 +109,7 @@ func (l *Session) readPod(ctx context.Context, r *rank) (wire.Motion, error) {
 func motionOf(text string) (wire.Motion, error) {
 	processes, snapshot, _ := strings.Cut(text, "\n")
 	var s host.Snapshot
-	if err := kube.DecodeOutput(strings.NewReader(snapshot), &s); err != nil {
+	if err := kube.DecodeSnapshot(strings.NewReader(snapshot), &s); err != nil {
 		return wire.Motion{}, err
 	}
 	own := strings.Fields(processes)

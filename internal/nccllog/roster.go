@@ -36,7 +36,7 @@ type writer struct {
 }
 
 type rank struct {
-	net [1]NetChannels // of most ranks all, next to what is read and written with them
+	net [1]NetChannels // all networks of most ranks, next to Last and Channels, which each line changes, too
 	Rank
 	index    int
 	first    int                // sequence number of its first line

@@ -28,8 +28,8 @@ func channelLog() string {
 	return b.String()
 }
 
-// FuzzTake asserts that the parser reads the same facts whether it gets a log in blocks, in which channels are known, or line by
-// line.
+// FuzzTake asserts that the parser reads the same facts whether it gets a log in blocks, in which channels are known,
+// or line by line.
 func FuzzTake(f *testing.F) {
 	short := channelLog()[:8<<10] // long ones leave no time to vary them
 	f.Add(short)

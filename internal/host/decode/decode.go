@@ -5,6 +5,7 @@ package decode
 
 import (
 	"bytes"
+	"io"
 	"net/netip"
 	"reflect"
 
@@ -16,6 +17,16 @@ import (
 
 // Snapshot reads the JSON of a snapshot, as encoding/json does except that it takes no key in another case.
 func Snapshot(text []byte, s *host.Snapshot) error { return json.Unmarshal(text, s, options) }
+
+// First reads the first JSON value of an input as Snapshot does. Its error is io.EOF if there is none, and wraps
+// io.ErrUnexpectedEOF if the value has no end.
+func First(in io.Reader, s *host.Snapshot) error {
+	text, err := jsontext.NewDecoder(in, options).ReadValue() // whole: a part of a snapshot is none
+	if err != nil {
+		return err
+	}
+	return Snapshot(text, s)
+}
 
 // options has a function for the facts of each type. encoding/json takes duplicate names and invalid UTF-8, too.
 var options = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), unmarshalers())

@@ -111,7 +111,8 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, read := range map[string]func([]byte, *host.Snapshot) error{
-		"encoding-json": func(text []byte, s *host.Snapshot) error { return json.Unmarshal(text, s) }, "decode": Snapshot,
+		"encoding-json": func(text []byte, s *host.Snapshot) error { return json.Unmarshal(text, s) },
+		"decode":        Snapshot,
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

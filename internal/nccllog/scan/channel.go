@@ -43,7 +43,7 @@ func hashOf(text []byte) uint64 {
 }
 
 // channels adds the lines from here on that are channels and nothing else, and returns their number. In a large job
-// most lines of NCCL are channels, many in a row, and few of those of one process differ in their way.
+// most lines of NCCL are channels, many in a row, and the channels of one process have few ways.
 func (c *search) channels() int {
 	const most = 1 << 10 // bytes in front of NCCL's name
 	column, from := c.hit-c.at, c.line
@@ -60,7 +60,7 @@ func (c *search) channels() int {
 	return 0
 }
 
-// writer is what wrote some channels in a row.
+// writer identifies the process of consecutive channels.
 type writer struct {
 	head  []byte // of its lines, up to the ranks
 	first int    // span

@@ -29,12 +29,15 @@ func TestConflicts(t *testing.T) {
 		change             func(*Options)
 		want               string
 	}{
-		"GPUs":            {"", "", func(o *Options) { o.GPUs = 4 }, "--gpus is 4, but container c has 8 nvidia.com/gpu"},
-		"no GPUs":         {"", "", func(o *Options) { o.GPUs = NoGPUs }, "--gpus is 0, but container c has 8 nvidia.com/gpu"},
-		"the same GPUs":   {"", "", func(o *Options) { o.GPUs = 8 }, ""},
-		"GPU resource":    {"", "", func(o *Options) { o.GPUResource = "amd.com/gpu" }, "--gpu-resource is amd.com/gpu, but container c has nvidia.com/gpu"},
-		"shm":             {"volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 8Gi}}], ", "volumeMounts: [{name: s, mountPath: /dev/shm}],", func(o *Options) { o.Storage.Shm = "16Gi" }, "--shm is 16Gi, but container c has volume s on /dev/shm"},
-		"runtime class":   {"runtimeClassName: kata, ", "", func(o *Options) { o.Scheduling.RuntimeClass = "nvidia" }, "--runtime-class is nvidia, but container c has runtimeClassName kata"},
+		"GPUs":          {"", "", func(o *Options) { o.GPUs = 4 }, "--gpus is 4, but container c has 8 nvidia.com/gpu"},
+		"no GPUs":       {"", "", func(o *Options) { o.GPUs = NoGPUs }, "--gpus is 0, but container c has 8 nvidia.com/gpu"},
+		"the same GPUs": {"", "", func(o *Options) { o.GPUs = 8 }, ""},
+		"GPU resource":  {"", "", func(o *Options) { o.GPUResource = "amd.com/gpu" }, "--gpu-resource is amd.com/gpu, but container c has nvidia.com/gpu"},
+		"shm": {"volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 8Gi}}], ",
+			"volumeMounts: [{name: s, mountPath: /dev/shm}],", func(o *Options) { o.Storage.Shm = "16Gi" },
+			"--shm is 16Gi, but container c has volume s on /dev/shm"},
+		"runtime class": {"runtimeClassName: kata, ", "", func(o *Options) { o.Scheduling.RuntimeClass = "nvidia" },
+			"--runtime-class is nvidia, but container c has runtimeClassName kata"},
 		"service account": {"", "", func(o *Options) { o.ServiceAccount = "default" }, "--service-account is default, but container c has serviceAccountName h-kim-sa"},
 		"own mode":        {"", "env: [{name: RAILHEAD_MODE, value: tcp}],", func(*Options) {}, "--mode is rdma, but container c has variable RAILHEAD_MODE=tcp"},
 		"own mode auto":   {"", "env: [{name: RAILHEAD_MODE, value: auto}],", func(*Options) {}, ""},
@@ -94,15 +97,19 @@ func TestInjectAgain(t *testing.T) {
 		refused       string
 		as            func(*Options) // the result of a single injection with these options
 	}{
-		"the same":        {none, none, "", none},
-		"mode":            {none, func(o *Options) { o.Mode = nccl.TCP }, "--mode is tcp, but container c has variable RAILHEAD_MODE=rdma", nil},
-		"mode, back":      {func(o *Options) { o.Mode = nccl.TCP }, none, "--mode is rdma, but container c has variable RAILHEAD_MODE=tcp", nil},
-		"mode auto":       {none, func(o *Options) { o.Mode = nccl.Auto }, "", none},
-		"fewer rails":     {none, func(o *Options) { o.Networks = []string{"eno5np0-network"} }, "--network is eno5np0-network, but container c has attachments eno6np0-network, eno7np0-network and eno8np0-network", nil},
-		"more rails":      {func(o *Options) { o.Networks = []string{"eno5np0-network"} }, none, "", none},
-		"GDR level":       {func(o *Options) { o.Startup.GDRLevel = "PHB" }, func(o *Options) { o.Startup.GDRLevel = "SYS" }, "--gdr-level is SYS, but container c has variable RAILHEAD_GDR_LEVEL=PHB", nil},
-		"preflight":       {func(o *Options) { o.Startup.Preflight = PreflightFail }, func(o *Options) { o.Startup.Preflight = PreflightWarn }, "--preflight is warn", nil},
-		"shm":             {none, func(o *Options) { o.Storage.Shm = "16Gi" }, "", func(o *Options) { o.Storage.Shm = "16Gi" }},
+		"the same":    {none, none, "", none},
+		"mode":        {none, func(o *Options) { o.Mode = nccl.TCP }, "--mode is tcp, but container c has variable RAILHEAD_MODE=rdma", nil},
+		"mode, back":  {func(o *Options) { o.Mode = nccl.TCP }, none, "--mode is rdma, but container c has variable RAILHEAD_MODE=tcp", nil},
+		"mode auto":   {none, func(o *Options) { o.Mode = nccl.Auto }, "", none},
+		"fewer rails": {none, func(o *Options) { o.Networks = []string{"eno5np0-network"} }, "--network is eno5np0-network, but container c has attachments eno6np0-network, eno7np0-network and eno8np0-network", nil},
+		"more rails":  {func(o *Options) { o.Networks = []string{"eno5np0-network"} }, none, "", none},
+		"GDR level": {func(o *Options) { o.Startup.GDRLevel = "PHB" },
+			func(o *Options) { o.Startup.GDRLevel = "SYS" },
+			"--gdr-level is SYS, but container c has variable RAILHEAD_GDR_LEVEL=PHB", nil},
+		"preflight": {func(o *Options) { o.Startup.Preflight = PreflightFail },
+			func(o *Options) { o.Startup.Preflight = PreflightWarn }, "--preflight is warn", nil},
+		"shm": {none, func(o *Options) { o.Storage.Shm = "16Gi" }, "",
+			func(o *Options) { o.Storage.Shm = "16Gi" }},
 		"variable":        {func(o *Options) { o.Env = map[string]string{"A": "1"} }, func(o *Options) { o.Env = map[string]string{"A": "2"} }, "", func(o *Options) { o.Env = map[string]string{"A": "2"} }},
 		"files kept":      {func(o *Options) { o.Wrap = WrapNever }, none, "", func(o *Options) { o.Wrap = WrapNever }},
 		"files, always":   {func(o *Options) { o.Wrap = WrapNever }, func(o *Options) { o.Wrap = WrapAlways }, "--wrap is always, but container c has an init container that writes files", nil},
@@ -189,7 +196,8 @@ func TestInjectOnHostNetwork(t *testing.T) {
 	}
 	for _, mode := range []nccl.Mode{nccl.Auto, nccl.TCP} {
 		after, j := inject(before, plantest.Training(), Options{Programs: programs(), Mode: mode})
-		if networks := after.GetAnnotations()[networksAnnotation]; networks != "" || j.draft.Failed() || j.job.Mode != nccl.TCP {
+		if networks := after.GetAnnotations()[networksAnnotation]; networks != "" || j.draft.Failed() ||
+			j.job.Mode != nccl.TCP {
 			t.Errorf("mode %s: %q, mode %s\n%s", mode, networks, j.job.Mode, plantest.Wording(j.draft.Findings))
 		}
 		if said := strings.Contains(strings.Join(j.draft.Notes, "\n"), "hostNetwork"); said != (mode == nccl.Auto) {
@@ -227,7 +235,9 @@ func TestInjectNotesNeedless(t *testing.T) {
 	} {
 		c.o.Programs = programs()
 		_, j := inject(manifest(t, fmt.Sprintf(ownPod, "", c.ofContainer)), c.s, c.o)
-		notes := slices.DeleteFunc(j.draft.Notes, func(note string) bool { return !strings.HasPrefix(note, "Container c ") })
+		notes := slices.DeleteFunc(j.draft.Notes, func(note string) bool {
+			return !strings.HasPrefix(note, "Container c ")
+		})
 		if len(notes) != len(c.want) {
 			t.Errorf("%s: %q", name, notes)
 			continue
@@ -295,7 +305,9 @@ func TestInjectRights(t *testing.T) {
 		}, "Kubernetes v1.32.1 has no image volumes"},
 		"privileged without a right": {before, func(_ *cluster.State, o *Options) { o.Privileged = true },
 			"service account h-kim-sa may use no SCC that allows privileged containers"},
-		"a runtime class that does not exist": {before, func(_ *cluster.State, o *Options) { o.Scheduling.RuntimeClass = "nvidai" }, "Did you mean nvidia?"},
+		"a runtime class that does not exist": {before, func(_ *cluster.State, o *Options) {
+			o.Scheduling.RuntimeClass = "nvidai"
+		}, "Did you mean nvidia?"},
 		"railhead-pod for other nodes": {before, func(s *cluster.State, o *Options) { o.Programs = o.Programs[1:] },
 			"railhead-pod is not available for nodes of architecture amd64"},
 	} {

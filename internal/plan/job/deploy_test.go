@@ -68,10 +68,12 @@ func jobCases() map[string]struct {
 			}
 		})},
 		"multi-jobset": {plantest.Training(), with(func(o *Options) {
-			o.Kind, o.Nodes, o.GPUs, o.Memory, o.CPU, o.EphemeralStorage, o.Storage.Shm = JobSet, 2, 4, "512Gi", "64000m", "200Gi", "1024Gi"
+			o.Kind, o.Nodes, o.GPUs, o.Memory, o.CPU, o.EphemeralStorage, o.Storage.Shm = JobSet, 2, 4, "512Gi",
+				"64000m", "200Gi", "1024Gi"
 		})},
 		"single": {plantest.Training(), with(func(o *Options) {
-			o.Type, o.Nodes, o.PullSecrets, o.PullPolicy, o.Scheduling.RuntimeClass = Single, 0, []string{"pull"}, "Always", "nvidia"
+			o.Type, o.Nodes, o.PullSecrets, o.PullPolicy, o.Scheduling.RuntimeClass = Single, 0, []string{"pull"},
+				"Always", "nvidia"
 			o.Env = map[string]string{"NCCL_DEBUG": "INFO", "MASTER_PORT": "1234"}
 			o.Scheduling.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
 			o.Scheduling.Tolerations = []cluster.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}}

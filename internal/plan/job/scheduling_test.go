@@ -38,15 +38,19 @@ func TestSchedulingPrechecks(t *testing.T) {
 	queue := func(o *Options) { o.Scheduling.Queue = "team-a" }
 	pair := func(key, value string) map[string]string { return map[string]string{key: value} }
 	runPrechecks(t, queueing, map[string]precheck{
-		"a label":              {o: func(o *Options) { o.Scheduling.Labels = pair("team", "vision") }},
-		"a label with a blank": {o: func(o *Options) { o.Scheduling.Labels = pair("team", "my team") }, want: fails, says: []string{`"team=my team"`}},
+		"a label": {o: func(o *Options) { o.Scheduling.Labels = pair("team", "vision") }},
+		"a label with a blank": {o: func(o *Options) { o.Scheduling.Labels = pair("team", "my team") }, want: fails,
+			says: []string{`"team=my team"`}},
 		"a label of railhead": {
 			o:    func(o *Options) { o.Scheduling.Labels = pair("app.kubernetes.io/instance", "x") },
 			want: fails, says: []string{"a valid label that railhead does not set itself"},
 		},
-		"an annotation with a blank": {o: func(o *Options) { o.Scheduling.Annotations = pair("my owner", "x") }, want: fails},
-		"a queue with a blank":       {o: func(o *Options) { o.Scheduling.Queue = "team a" }, want: fails, says: []string{"--queue"}},
-		"half a second":              {o: func(o *Options) { o.Scheduling.GracePeriod = time.Second / 2 }, want: fails, says: []string{"whole seconds"}},
+		"an annotation with a blank": {o: func(o *Options) { o.Scheduling.Annotations = pair("my owner", "x") },
+			want: fails},
+		"a queue with a blank": {o: func(o *Options) { o.Scheduling.Queue = "team a" }, want: fails,
+			says: []string{"--queue"}},
+		"half a second": {o: func(o *Options) { o.Scheduling.GracePeriod = time.Second / 2 }, want: fails,
+			says: []string{"whole seconds"}},
 		"guaranteed without memory": {
 			o:    func(o *Options) { o.Guaranteed, o.CPU = true, "32" },
 			want: fails, says: []string{"--guaranteed is given without --cpu and --memory"},
@@ -69,7 +73,9 @@ func TestSchedulingPrechecks(t *testing.T) {
 			s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.LocalQueues) }, o: queue,
 			want: []string{"unknown job-request"}, says: []string{"LocalQueue of namespace train team-a exists could not be read"},
 		},
-		"classes that exist": {o: func(o *Options) { o.Scheduling.PriorityClass, o.Scheduling.RuntimeClass = "training", "nvidia" }},
+		"classes that exist": {o: func(o *Options) {
+			o.Scheduling.PriorityClass, o.Scheduling.RuntimeClass = "training", "nvidia"
+		}},
 		"a class misspelt": {
 			o:    func(o *Options) { o.Scheduling.PriorityClass = "trainnig" },
 			want: fails, says: []string{"must be a PriorityClass: training", "Did you mean training?"},
@@ -127,8 +133,9 @@ func TestLeafAffinity(t *testing.T) {
 		o    func(*Options)
 		want string // the rule for the label
 	}{
-		"by default":                             {func(*Options) {}, "podAffinity: preferredDuringScheduling"},
-		"required":                               {func(o *Options) { o.Scheduling.Leaf = LeafRequire }, "podAffinity: requiredDuringScheduling"},
+		"by default": {func(*Options) {}, "podAffinity: preferredDuringScheduling"},
+		"required": {func(o *Options) { o.Scheduling.Leaf = LeafRequire },
+			"podAffinity: requiredDuringScheduling"},
 		"any":                                    {func(o *Options) { o.Scheduling.Leaf = LeafAny }, ""},
 		"one pod":                                {func(o *Options) { o.Type = Single }, ""},
 		"another label, which nodes do not have": {func(o *Options) { o.Scheduling.LeafLabel = "leaf" }, ""},

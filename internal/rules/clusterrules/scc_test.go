@@ -26,7 +26,8 @@ func TestSCCOfTheSite(t *testing.T) {
 		strings.Contains(commands, "railhead-rdma") {
 		t.Errorf("the fix does not name the site's SCC:\n%s", commands)
 	}
-	v.state.SCCGrants = []cluster.SCCGrant{{SCC: "nccl-scc", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train"}}
+	v.state.SCCGrants = []cluster.SCCGrant{{SCC: "nccl-scc", Subject: "ServiceAccount/train/h-kim-sa",
+		Namespace: "train"}}
 	if found := sccGranted(v); len(found) > 0 {
 		t.Errorf("it is granted: %+v", found)
 	}

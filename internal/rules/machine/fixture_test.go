@@ -128,7 +128,8 @@ func givesVFs(vfs ...host.VF) hosttest.Edit {
 
 // secondGives sets how many virtual functions the node's second card has and can have.
 func secondGives(vfs, most string) hosttest.Edit {
-	return hosttest.Edit{Files: map[string]string{secondCard + "sriov_numvfs": vfs, secondCard + "sriov_totalvfs": most}}
+	return hosttest.Edit{Files: map[string]string{secondCard + "sriov_numvfs": vfs, secondCard +
+		"sriov_totalvfs": most}}
 }
 
 // configSpace is a recorded configuration space with the control registers of PCI Express and ACS
