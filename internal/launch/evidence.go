@@ -64,7 +64,7 @@ func (e *Evidence) Log() nccllog.Log {
 	streams := slices.Clone(e.streams)
 	e.mu.Unlock()
 	for _, s := range streams {
-		last, tail := s.end()
+		last, tail := s.end() // without e.mu: take locks a stream first
 		e.mu.Lock()
 		e.parser.End(last, tail)
 		e.mu.Unlock()
