@@ -36,7 +36,7 @@ func judge(log nccllog.Run, machines []Machine) story.Run {
 	r := story.Run{
 		NCCLVersion: run.Version(), Ranks: run.Size, Nodes: run.Nodes(),
 		Network: use.Network, Traffic: use.Traffic, GPUDirect: use.GPUDirect, GPUReason: use.GPUReason,
-		Outcome: outcome, Ended: run.Destroyed() || log.Tests.Finished.Text != "", Causes: found,
+		Outcome: outcome, Ended: run.Destroyed() || log.Finished.Text != "", Causes: found,
 		Victims: failures.Victims(failed, found), Survived: facts.Quotes(failed.Survived...),
 		Differences: facts.Differences(run),
 	}

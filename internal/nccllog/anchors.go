@@ -50,7 +50,7 @@ func anchorWords() []string {
 		// the rest of a wrapped line
 		"vendor", "localGid", "remoteGid", "curr state", "local GID", "remote GID",
 		// the parser needs the next lines, too
-		"Last error:", "Failures:", "Root Cause (first", localRank,
+		"in _run_finalizers", "Error in atexit", "Last error:", "Failures:", "Root Cause (first", localRank,
 		// nccl-tests
 		"Avg bus", "ut of bounds", " Pid ", "# OSU ", "Using devices",
 	}, event.Words()...)

@@ -92,10 +92,12 @@ func carry(p *Parser, r *rank, l *logLine, w *scan.Way, ways int) {
 		ends, direct = &n.Sends, &n.SendsDirect
 	}
 	*ends += ways
+	device := uint64(1) << min(w.Device, 63)
+	n.Devices |= device
 	if w.Direct {
 		*direct += ways
+		n.DevicesDirect |= device
 	}
-	n.Devices |= 1 << min(w.Device, 63)
 }
 
 // netOf returns the counters of a network, or nil.

@@ -345,7 +345,7 @@ func isKept(p *Parser, r *rank, e event.Event, many bool) bool {
 func doubtful(e event.Event) bool {
 	switch e.Kind {
 	case event.Warning, event.Trail, event.Consequence, event.Complaint, event.FailureWords, event.Exception,
-		event.Recoverable, event.Stalled, event.Restarted:
+		event.Recoverable, event.Stalled, event.Restarted, event.Finished:
 		return !e.Info
 	case event.SocketClosed:
 		return e.Signature == "store-warning"

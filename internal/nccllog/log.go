@@ -22,6 +22,7 @@ type Run struct {
 	Ranks     []Rank
 	Events    []event.Event          // in the order of the input
 	Tests     Tests                  // output of nccl-tests
+	Finished  event.Event            // the last of its kind; no text: no line says that the program succeeded
 	Ringed    int                    // ranks that a ring lists: a lower bound of the size of the job
 	Env       []Variable             // NCCL variables that are set on command lines or printed by programs
 	Ends      map[string]scan.Ending // of each file, by its name
@@ -30,12 +31,11 @@ type Run struct {
 	Truncated bool                   // there was more than is kept
 }
 
-// Tests is the header and the end of a run of nccl-tests.
+// Tests is the header of a run of nccl-tests.
 type Tests struct {
-	Ranks    int
-	Listed   int // lines of the header: fewer than Ranks if the log lacks some
-	Hosts    []string
-	Finished event.Quote // "# Out of bounds values : 0 OK", "# Avg bus bandwidth", or a result of OSU's benchmarks
+	Ranks  int
+	Listed int // lines of the header: fewer than Ranks if the log lacks some
+	Hosts  []string
 }
 
 // Rank is one process on one GPU.
@@ -119,6 +119,7 @@ type NetChannels struct {
 	SendsDirect     int // with GDRDMA
 	ReceivesDirect  int
 	Devices         uint64 // a bit for each index; the last bit stands for 63 and above
+	DevicesDirect   uint64 // of those with GDRDMA
 }
 
 // GPUDirect is the output of a rank about GPUDirect RDMA.

@@ -140,9 +140,14 @@ type table struct {
 
 // readBenchmark reads the lines of nccl-tests: "# Rank 0 Group 0 Pid 64904 on mew0 device 0 [0000:17:00] NVIDIA A100".
 func readBenchmark(p *Parser, at event.Place, line []byte, text string) bool {
-	succeeded := find.Any(text, event.BenchmarkEnds...) && !strings.Contains(text, "FAILED")
-	if succeeded || readOSU(p, at, text) {
-		keep(p, nil, event.New(event.Finished, "", quoteOf(at, line)))
+	finished := event.New(event.Finished, "finished", quoteOf(at, line))
+	switch {
+	case find.Any(text, event.BenchmarkEnds...) && !strings.Contains(text, "FAILED"):
+		keep(p, nil, finished)
+		return true
+	case readOSU(p, at, text):
+		finished.Detail = event.Partial
+		keep(p, nil, finished)
 		return true
 	}
 	if wrongResults(text) {

@@ -101,14 +101,14 @@ func TestChannels(t *testing.T) {
 		want NetChannels
 	}{
 		"2.28": {"Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/3(2)/GDRDMA(PCI)/Shared",
-			NetChannels{Network: "IB", Sends: 1, SendsDirect: 1, Devices: 1 << 3}},
+			NetChannels{Network: "IB", Sends: 1, SendsDirect: 1, Devices: 1 << 3, DevicesDirect: 1 << 3}},
 		"2.18": {"Channel 00/0 : 0[1b000] -> 8[1b000] [receive] via NET/IBext/0",
 			NetChannels{Network: "IBext", Receives: 1, Devices: 1}},
 		"2.9": {"Channel 00 : 0[1b000] -> 8[1b000] [receive] via NET/IB/0/GDRDMA",
-			NetChannels{Network: "IB", Receives: 1, ReceivesDirect: 1, Devices: 1}},
+			NetChannels{Network: "IB", Receives: 1, ReceivesDirect: 1, Devices: 1, DevicesDirect: 1}},
 		"2.4": {"Ring 00 : 0 -> 8 [send] via NET/IB/0", NetChannels{Network: "IB", Sends: 1, Devices: 1}},
 		"a name with blank": {"Channel 00/0 : 0[0] -> 8[0] [send] via NET/AWS Libfabric/5/GDRDMA/Shared",
-			NetChannels{Network: "AWS Libfabric", Sends: 1, SendsDirect: 1, Devices: 1 << 5}},
+			NetChannels{Network: "AWS Libfabric", Sends: 1, SendsDirect: 1, Devices: 1 << 5, DevicesDirect: 1 << 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nets := oneRank(t, head+c.line).Channels.Nets

@@ -11,9 +11,7 @@ import (
 
 // frameworkEvent returns the event of a line that another program wrote.
 func frameworkEvent(p *Parser, at event.Place, line []byte, text string) (event.Event, bool) {
-	if strings.Contains(text, "Exception ignored in") {
-		p.ignored = at
-	}
+	readIgnored(p, at, text)
 	p.report.read(at, text)
 	if strings.Contains(text, event.NoRDMA) {
 		p.noRDMA = at
@@ -33,7 +31,32 @@ func frameworkEvent(p *Parser, at event.Place, line []byte, text string) (event.
 	p.report.name(&e, at)
 	const near = 30 // lines: the traceback of an ignored exception
 	ignored := p.ignored.File == at.File && p.ignored.Line > 0 && at.Line-p.ignored.Line < near
-	return e, ok && (e.Kind != event.Exception || !ignored)
+	return e, ok && !(ignored && (e.Kind == event.Exception || strings.Contains(text, traceback)))
+}
+
+// traceback begins the stack of an exception of Python.
+const traceback = "Traceback (most recent call last)"
+
+// readIgnored finds exceptions that Python ignores, most of them when it exits: it says so in front of the stack, or the
+// stack shows that finalizers of multiprocessing ran (Lib/multiprocessing/util.py, Modules/atexitmodule.c).
+func readIgnored(p *Parser, at event.Place, text string) {
+	switch {
+	case find.Any(text, "Exception ignored in", "Error in atexit._run_exitfuncs"):
+		p.ignored = at
+	case strings.Contains(text, "in _run_finalizers"):
+		const near = 4 // lines from the beginning of the stack
+		p.ignored = at
+		for i := len(p.notes.events) - 1; i >= 0; i-- {
+			e := &p.notes.events[i]
+			if e.At.File != at.File || at.Line-e.At.Line > near {
+				return
+			}
+			if e.Kind == event.Complaint && strings.Contains(e.Text, traceback) {
+				e.Kind, e.Signature = event.Harmless, "harmless"
+				return
+			}
+		}
+	}
 }
 
 // repetition tracks the lines in which PyTorch repeats NCCL's last warning, after "ncclSystemError: ..." or "Last

@@ -70,8 +70,9 @@ func complete(p *Parser, run *Run, number int, begins beginnings) {
 	for i := range run.Events {
 		e := &run.Events[i]
 		writers.attribute(e)
-		if e.Kind == event.Finished {
-			run.Tests.Finished = e.Quote
+		if e.Kind == event.Finished && (e.Detail != event.Stated || run.Finished.Text == "" ||
+			run.Finished.Detail == event.Stated) {
+			run.Finished = *e
 		}
 		if at, ok := byNumber[e.Number]; ok && e.Rank < 0 {
 			e.Rank = at

@@ -30,13 +30,13 @@ func outcome(in *input) story.Outcome {
 }
 
 func worse(in *input) bool {
-	return len(degradations(in)) > 0 || in.use.GPUDirect == story.GPUDirectPartial
+	return len(degradations(in)) > 0 || in.use.Uneven
 }
 
 // recognised reports whether the log is of a training or of NCCL at all.
 func recognised(run *facts.Run) bool {
 	return len(run.Log.Ranks) > 0 || run.Log.Trained >= nccllog.Trained || run.Log.Tests.Ranks > 0 ||
-		run.Log.Version != "" || run.Log.Tests.Finished.Text != ""
+		run.Log.Version != "" || run.Log.Finished.Text != ""
 }
 
 // leftOpen returns what is unexplained. In a run over TCP what was said before NCCL chose TCP is the reason, and words

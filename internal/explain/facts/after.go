@@ -2,15 +2,33 @@ package facts
 
 import (
 	"slices"
+	"time"
 
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
-// FinishedAfter reports whether the file says after the event that the program succeeded.
+// FinishedAfter reports whether the file says after the event that the program succeeded. A script may say so after
+// any end of a process.
 func (run *Run) FinishedAfter(e event.Event) bool {
-	end := run.Log.Tests.Finished
-	return end.Text != "" && end.At.File == e.At.File && end.At.Line > e.At.Line
+	end := run.Log.Finished
+	return end.Text != "" && end.At.File == e.At.File && end.At.Line > e.At.Line &&
+		(end.Detail != event.Stated || e.IsTeardown())
+}
+
+// FinishedBefore reports whether the program had said that it succeeded when an event came, and has counted no steps
+// since. A file in which it does not say so may be of another rank: of that one the last lines count.
+func (run *Run) FinishedBefore(e event.Event) bool {
+	end := run.Log.Finished
+	switch {
+	case end.Text == "", end.Detail == event.Partial:
+		return false
+	case end.At.File == e.At.File:
+		return end.At.Line < e.At.Line && run.Log.Ends[e.At.File].Progress < end.At.Line
+	}
+	const skew = 2 * time.Second // of the clocks of two hosts
+	sooner := !e.Time.IsZero() && !end.Time.IsZero() && end.Time.Sub(e.Time) > skew
+	return run.NearEnd(e) && !run.Progressed(e) && !sooner
 }
 
 // WentOn reports whether the same process, or any if the event names none, set up a communicator after the event.

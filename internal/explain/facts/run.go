@@ -20,6 +20,8 @@ type Run struct {
 	kinds     map[event.Kind][]int // indexes of the events, in the order of the log
 	values    map[string]string    // of variables: the first rank's that has one, or an assignment elsewhere
 	byAddress map[string]string    // hosts by the addresses and names that peers know them by
+	used      map[process]uint64   // indexes of the devices that channels go over
+	endedWell bool
 }
 
 // Of indexes the log of a run.
@@ -40,6 +42,7 @@ func Of(log nccllog.Run) *Run {
 	for _, e := range log.Env {
 		setOnce(run.values, e.Name, e.Value)
 	}
+	run.used, run.endedWell = usedIndexes(log.Ranks), endedWell(run)
 	return run
 }
 

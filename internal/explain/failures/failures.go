@@ -39,9 +39,10 @@ func Of(run *facts.Run) *Sequence {
 	s := &Sequence{Run: run}
 	moves := failovers(s.Run)
 	for _, e := range s.Run.Log.Events {
-		fatal := e.Class() > event.Soft && !overcome(run, e) && !failedOver(e, moves) && !DidWithoutTopology(run, e)
+		isOver := run.AfterGoal(e) || overcome(run, e) || failedOver(e, moves) || DidWithoutTopology(run, e)
+		fatal := e.Class() > event.Soft && !isOver
 		switch {
-		case fatal, e.Class() == event.Soft && IsFatal(s.Run, e):
+		case fatal, e.Class() == event.Soft && !run.AfterGoal(e) && IsFatal(s.Run, e):
 			s.Failures = append(s.Failures, e)
 		case e.Class() > event.Soft:
 			s.Survived = append(s.Survived, e.Quote)

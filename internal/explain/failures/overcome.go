@@ -118,7 +118,7 @@ func IsFatal(run *facts.Run, e event.Event) bool {
 			return false
 		}
 	}
-	if run.Log.Tests.Finished.Text != "" {
+	if run.Log.Finished.Text != "" {
 		return false
 	}
 	const near = 20

@@ -14,7 +14,7 @@ import (
 func Unexplained(run *facts.Run) []event.Event {
 	var found []event.Event
 	for _, e := range run.Log.Events {
-		if !run.FinishedAfter(e) && !gatheredAfter(run, e) && isUnexplained(run, e) {
+		if !run.FinishedAfter(e) && !run.AfterGoal(e) && !gatheredAfter(run, e) && isUnexplained(run, e) {
 			found = append(found, e)
 		}
 	}
@@ -69,7 +69,7 @@ func NeverBegan(run *facts.Run) bool {
 			return false
 		}
 	}
-	return began > 1 && run.Log.Tests.Finished.Text == ""
+	return began > 1 && run.Log.Finished.Text == ""
 }
 
 func choseNetwork(run *facts.Run) bool {
@@ -81,7 +81,8 @@ func StillRetrying(run *facts.Run) []event.Event {
 	var found []event.Event
 	for _, e := range run.Log.Events {
 		isRetry := e.Info && (e.Kind == event.ConnectFailed || e.Kind == event.VerbsFailed)
-		if isRetry && e.Rank >= 0 && !run.Log.Ranks[e.Rank].Connected && !run.WentOn(e) && !run.FinishedAfter(e) {
+		if isRetry && e.Rank >= 0 && !run.Log.Ranks[e.Rank].Connected && !run.WentOn(e) && !run.FinishedAfter(e) &&
+			!run.AfterGoal(e) {
 			found = append(found, e)
 		}
 	}

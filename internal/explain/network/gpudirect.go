@@ -2,9 +2,11 @@ package network
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/railhead/railhead/internal/explain/facts"
+	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -22,13 +24,37 @@ func judgeGPUDirect(n *judged) {
 	case t.offTCP > 0 && t.Direct == t.Ends:
 		n.gpuDirect, n.gpuReason = story.GPUDirectYes, fmt.Sprintf("all %d ends of channels have GDRDMA", t.Ends)
 	case t.offTCP > 0 && t.Direct > 0:
+		why := because(n.run)
+		if n.uneven = uneven(n.run.Log.Ranks); !n.uneven {
+			why = "; the others go over NICs that are farther away from their GPU"
+		}
 		n.gpuDirect, n.gpuReason = story.GPUDirectPartial, fmt.Sprintf("%d of %d ends of channels have GDRDMA%s",
-			t.Direct, t.Ends, because(n.run))
+			t.Direct, t.Ends, why)
 	case t.offTCP > 0:
 		n.gpuDirect, n.gpuReason = story.GPUDirectNo, "no channel between nodes has GDRDMA"+because(n.run)
 	default:
 		judgeAbility(n)
 	}
+}
+
+// uneven reports whether a rank has no channel with GDRDMA, or a NIC has none of any rank of its host. Otherwise each
+// NIC reads and writes the memory of GPUs that are near enough, and each GPU has such a NIC.
+func uneven(ranks []nccllog.Rank) bool {
+	type nic struct{ host, network string }
+	all, direct := map[nic]uint64{}, map[nic]uint64{}
+	for _, r := range ranks {
+		sum := 0
+		for _, c := range r.Channels.Nets {
+			of := nic{r.Host, c.Network}
+			all[of] |= c.Devices
+			direct[of] |= c.DevicesDirect
+			sum += c.SendsDirect + c.ReceivesDirect
+		}
+		if len(r.Channels.Nets) > 0 && sum == 0 {
+			return true
+		}
+	}
+	return !maps.Equal(all, direct)
 }
 
 // judgeAbility judges a log without channels. A NIC that can use GPUDirect need not use it.

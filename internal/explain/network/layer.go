@@ -16,10 +16,10 @@ const (
 	LayerUnknown = "unknown"
 )
 
-// Layers counts the listed HCAs by their link layer.
+// Layers counts the HCAs that channels go over by their link layer; without channels, those that are listed.
 func Layers(run *facts.Run) (ib, roce int) {
 	for _, r := range run.Log.Ranks {
-		for _, h := range r.HCAs {
+		for _, h := range run.UsedHCAs(r) {
 			switch h.Layer {
 			case "IB":
 				ib++
@@ -31,7 +31,7 @@ func Layers(run *facts.Run) (ib, roce int) {
 	return ib, roce
 }
 
-// Majority returns the layer of most HCAs.
+// Majority returns the layer of most of these HCAs.
 func Majority(run *facts.Run) string {
 	ib, roce := Layers(run)
 	if roce > ib {

@@ -18,6 +18,7 @@ type Use struct {
 	Traffic   story.Traffic
 	GPUDirect story.GPUDirect
 	GPUReason string // "" if nothing is to be said
+	Uneven    bool   // some NICs or ranks have no GPUDirect RDMA at all, and others do
 	Alone     bool   // no channel leaves its node, whatever network was chosen
 }
 
@@ -26,7 +27,7 @@ func Of(s *failures.Sequence) Use {
 	n := &judged{run: s.Run, seq: s, channels: trafficOf(s.Run.Log)}
 	judgeNetwork(n)
 	judgeGPUDirect(n)
-	return Use{n.network, n.channels.Traffic, n.gpuDirect, n.gpuReason, alone(n)}
+	return Use{n.network, n.channels.Traffic, n.gpuDirect, n.gpuReason, n.uneven, alone(n)}
 }
 
 // judged is a network while it is judged.
@@ -37,6 +38,7 @@ type judged struct {
 	network   story.Network
 	gpuDirect story.GPUDirect
 	gpuReason string
+	uneven    bool
 }
 
 func judgeNetwork(n *judged) {

@@ -161,7 +161,7 @@ func setUpFailure(run *facts.Run) event.Event {
 
 // connected reports whether a line shows that a connection was used, or could be.
 func connected(run *facts.Run) bool {
-	return run.Log.Tests.Finished.Text != "" || run.Has(event.BadCompletion) ||
+	return run.Log.Finished.Text != "" || run.Has(event.BadCompletion) ||
 		slices.ContainsFunc(run.Log.Ranks, func(r nccllog.Rank) bool { return r.Connected })
 }
 
@@ -195,6 +195,6 @@ func socketsFailed(run *facts.Run) bool {
 	failed := slices.ContainsFunc(run.Events(event.ConnectFailed, event.Trail), func(e event.Event) bool {
 		return !e.Info
 	})
-	return failed && run.Log.Tests.Finished.Text == "" &&
+	return failed && run.Log.Finished.Text == "" &&
 		!slices.ContainsFunc(run.Log.Ranks, func(r nccllog.Rank) bool { return r.Connected })
 }

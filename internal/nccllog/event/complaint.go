@@ -9,36 +9,52 @@ import (
 	"github.com/railhead/railhead/internal/wordsearch"
 )
 
-// complaintWords are in lines with which programs, launchers and shells report an error.
-var complaintWords = []string{
-	"Traceback (most recent call last)", "FATAL", "ERROR", "CRITICAL", "Fatal error", "fatal error", "[error",
-	"\terror\t",
-	"[NeMo E ", "panic: ", "panicked at ", "core dumped", "returned non-zero", "fatal signal",
-	"closing signal SIG", " via signal SIG", // torchrun ends its workers: one failed, or a node joins
-	"Compute Failed", // Dask, which may try again
-	"slurmstepd: error:", "srun: error:", "srun: Force Terminated",
-	"level=error", "level=fatal", "unschedulable", "FailedScheduling", "BackoffLimitExceeded", // Kubernetes
-	"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume",
-	"group FAILED", "Memory access fault by GPU", "aborting with error", "fallen off the bus",
-	"Unable to determine the device handle", "Illegal instruction", "Segfault encountered", "code=killed",
-	"code=dumped",
-	"sigkill_handler] Killing subprocess", "all training processes to terminate", // DeepSpeed, Composer
-	"_step_signal: Terminating ", "terminated with the following error", // Slurm, torch.multiprocessing
+// levelWords are in lines with which programs, launchers and shells report an error, whatever it means for them.
+var levelWords = []string{
+	"Traceback (most recent call last)", "ERROR", "CRITICAL", "[error", "\terror\t", "[NeMo E ", "level=error",
+	"slurmstepd: error:", "srun: error:", "Compute Failed", // Dask, which may try again
+	"unschedulable", "FailedScheduling", "FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", // Kubernetes
 	"BUG: soft lockup", " blocked for more than ", "got completion with error:", // the kernel, libmlx5
-	"No available node types can fulfill", // Ray
-	"command not found", "can't open file", "Permission denied", "Exception in thread ", "Broken pipe",
-	"Stack dump without ", "cudaError", "Error while finding module specification", // python -m
+	"command not found", "can't open file", "Permission denied", "Broken pipe",
+	"closing signal SIG", "srun: Force Terminated", "_step_signal: Terminating ", // torchrun and Slurm end processes
+}
+
+// endWords are in lines about a process that ended with an error.
+var endWords = []string{
+	"FATAL", "Fatal error", "fatal error", "panic: ", "panicked at ", "core dumped", "returned non-zero",
+	"fatal signal", " via signal SIG", "level=fatal", "BackoffLimitExceeded", "group FAILED",
+	"Memory access fault by GPU", "aborting with error", "fallen off the bus", "Unable to determine the device handle",
+	"Illegal instruction", "Segfault encountered", "code=killed", "code=dumped",
+	"sigkill_handler] Killing subprocess", "all training processes to terminate", // DeepSpeed, Composer
+	"terminated with the following error",                                                                  // torch.multiprocessing
+	"No available node types can fulfill",                                                                  // Ray
+	"Exception in thread ", "Stack dump without ", "cudaError", "Error while finding module specification", // python -m
 }
 
 // form is a form of complaint that a regular expression tells from other lines with one of the words.
 type form struct {
 	words []string
-	form  *regexp.Regexp
-	also  []string // the line has one of them, too, if there are any
-	whole bool     // the form is of the line without what launchers print in front
+	form  *regexp.Regexp // nil: the words suffice
+	also  []string       // the line has one of them, too, if there are any
+	whole bool           // the form is of the line without what launchers print in front
 }
 
 type forms []form
+
+// match reports whether a text has one of the forms.
+func (all forms) match(text string, p *wordsearch.Pairs) bool {
+	return slices.ContainsFunc(all, func(f form) bool {
+		switch {
+		case !p.HaveAny(text, f.words) || f.also != nil && !p.HaveAny(text, f.also):
+			return false
+		case f.form == nil:
+			return true
+		case f.whole:
+			return f.form.MatchString(text[len(prefix.Labels(text)):])
+		}
+		return f.form.MatchString(text)
+	})
+}
 
 func (all forms) words() (words []string) {
 	for _, f := range all {
@@ -47,9 +63,8 @@ func (all forms) words() (words []string) {
 	return words
 }
 
-// complaintForms have the codes of processes, which are 0 where all is well, the levels of loggers, and words that
-// must begin or fill a line.
-var complaintForms = forms{
+// endForms have the codes of processes, which are 0 where all is well, and words that must begin or fill a line.
+var endForms = forms{
 	{
 		words: []string{
 			"exit code", "exit status", "exited ", "exits with", "exit_code", "exitCode", "Exit code", "Exit status",
@@ -67,6 +82,15 @@ var complaintForms = forms{
 	{ // make
 		words: []string{"*** ["}, form: regexp.MustCompile(`\*\*\* \[.*\] (?:Error \d|Terminated|Killed|Aborted)`),
 	},
+	{words: []string{"Error"}, form: regexp.MustCompile(`\s\d+/\d+\s+(?:Init:)?Error\s`)}, // kubectl get pods
+	{ // bash, of the command that it waited for
+		words: []string{"Aborted", "Hangup"}, whole: true,
+		form: regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?(?:Aborted|Hangup)\s*$`),
+	},
+}
+
+// levelForms have the levels of loggers.
+var levelForms = forms{
 	{ // glog: "F1120 10:00:00.12 4242 x.cc:12] ..."; TensorFlow: "2026-03-02 10:00:00.1: F core/x.cc:12] ..."
 		words: sourceLines(".cc", ".cpp", ".cu"), also: []string{"E0", "E1", "F0", "F1", ": E ", ": F "},
 		form: regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d|\d: [EF] \S+\.cc:\d+\]`),
@@ -77,10 +101,8 @@ var complaintForms = forms{
 			`(?:"(?:error|fatal|critical|panic)"|[56]0\b)`),
 	},
 	{words: []string{"error: "}, form: regexp.MustCompile(`(?:^|[:\])>] )error: [A-Za-z]`)},
-	{words: []string{"Error"}, form: regexp.MustCompile(`\s\d+/\d+\s+(?:Init:)?Error\s`)}, // kubectl get pods
-	{ // bash, of the command that it waited for
-		words: []string{"Aborted", "Terminated", "Hangup"}, whole: true,
-		form: regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?(?:Aborted|Terminated|Hangup)\s*$`),
+	{
+		words: []string{"Terminated"}, whole: true, form: regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?Terminated\s*$`),
 	},
 }
 
@@ -103,22 +125,19 @@ var noComplaint = regexp.MustCompile(`\w+_ERROR\w*|\bERROR(?:_\w+|=\w*)|\b0 ERRO
 // readComplaint reads a line of level ERROR or worse, and the ending of a process in words that no launcher above uses.
 func readComplaint(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
-	return Complains(text)
+	text = withoutCodes(text)
+	p := wordsearch.PairsOf(text)
+	e.detail(ProcessEnd, p.HaveAny(text, endWords) || endForms.match(text, p))
+	return e.Detail == ProcessEnd || p.HaveAny(text, levelWords) || levelForms.match(text, p)
 }
 
 // Complains reports whether a line has the level ERROR or worse, or reports the ending of a process.
-func Complains(text string) bool {
+func Complains(text string) bool { return readComplaint(&Event{}, text, "") }
+
+// withoutCodes removes what looks like a complaint and is none.
+func withoutCodes(text string) string {
 	if find.Any(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " factory", " instead") {
-		text = noComplaint.ReplaceAllString(text, "")
+		return noComplaint.ReplaceAllString(text, "")
 	}
-	p := wordsearch.PairsOf(text)
-	return p.HaveAny(text, complaintWords) || slices.ContainsFunc(complaintForms, func(f form) bool {
-		if !p.HaveAny(text, f.words) || f.also != nil && !p.HaveAny(text, f.also) {
-			return false
-		}
-		if f.whole {
-			return f.form.MatchString(text[len(prefix.Labels(text)):])
-		}
-		return f.form.MatchString(text)
-	})
+	return text
 }

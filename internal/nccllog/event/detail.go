@@ -23,6 +23,10 @@ const (
 	OverTCP            // WrongSocket, SizesDiffer: this end uses NET/Socket
 	OverVerbs          // Warning, FailedOver, Listed: of NET/IB
 	AtSocket           // Trail, Rendezvous, Recoverable: from the source of TCP sockets
+	ProcessEnd         // Complaint: of a process that ended
+	Told               // Exit: by a signal with which users, schedulers and launchers end processes
+	Partial            // Finished: a result of a program that goes on
+	Stated             // Finished: in words that also a script may print, whatever became of its program
 )
 
 // unspecifiedWords are in lines of PyTorch's ProcessGroupNCCL.cpp about a process that it ends after a timeout, or
@@ -64,6 +68,8 @@ func (e *Event) ReadDetails() {
 		e.detail(OverVerbs, strings.Contains(e.Text, netIB))
 	case Trail:
 		e.detail(AtSocket, strings.Contains(e.Text, "misc/socket.cc:"))
+	case Exit:
+		e.detail(Told, e.Code == -1 || e.Code == -2 || e.Code == -15)
 	case Rendezvous, Recoverable:
 		e.detail(AtSocket, strings.Contains(e.Text, " socket.cpp:"))
 	default:

@@ -78,12 +78,13 @@ func launcherExit(e *Event, text string) bool {
 			return true
 		}
 	}
-	// mpirun wraps its sentence after these words; srun ends the steps that are left.
-	if find.Any(text, "Primary job", "Job step aborted", failedCommand) {
+	switch {
+	case strings.Contains(text, "Job step aborted"): // srun ends the tasks that are left
+		e.Code = codes.Signal("SIGTERM", "*")
+	case find.Any(text, "Primary job", failedCommand): // mpirun wraps its sentence after these words
 		e.Code = 1
-		return true
 	}
-	return false
+	return e.Code != 0
 }
 
 // torchExit reads "exitcode  : -9 (pid: 41)" and "failed (exitcode: -9) local_rank: 3 (pid: 41)".

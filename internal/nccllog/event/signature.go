@@ -59,7 +59,7 @@ const (
 var signatures = slices.Concat(ncclSignatures, ofiSignatures, otherSignatures, noticeSignatures)
 
 // otherSignatures are lines without NCCL's name.
-var otherSignatures = slices.Concat(transferSignatures, frameworkSignatures)
+var otherSignatures = slices.Concat(goalSignatures, transferSignatures, frameworkSignatures)
 
 // Signatures returns the rows of the table.
 func Signatures() iter.Seq[Signature] { return slices.Values(signatures) }

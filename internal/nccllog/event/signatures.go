@@ -1,5 +1,7 @@
 package event
 
+import "slices"
+
 var cudaFailure = []string{"cuda failure", "hip failure"}
 
 // ncclSignatures are lines of NCCL and RCCL of level WARN.
@@ -1011,7 +1013,7 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "complaint", Kind: Complaint, What: "an error that is not known",
 		Class: Soft, Cause: "unknown", Confidence: Possible,
-		Words: append(complaintWords, complaintForms.words()...), Read: readComplaint,
+		Words: slices.Concat(levelWords, endWords, levelForms.words(), endForms.words()), Read: readComplaint,
 		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
 	},
 	{
