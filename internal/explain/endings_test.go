@@ -446,8 +446,9 @@ func TestLastError(t *testing.T) {
 		"same line": "ncclInternalError: Internal check failed.\nLast error: " + warning,
 	} {
 		run := ofLines("train.log", strings.Split(log, "\n")).Last()
-		if run.Outcome != story.OutcomeFail || len(run.Causes) == 0 || len(run.Causes[0].Evidence) == 0 ||
-			!strings.Contains(run.Causes[0].Evidence[0].Text, warning) {
+		if run.Outcome != story.OutcomeFail || len(run.Causes) == 0 || len(run.Causes[0].Evidence) != 2 ||
+			!strings.Contains(run.Causes[0].Evidence[1].Text, warning) ||
+			!strings.Contains(run.Causes[0].Summary, warning) {
 			t.Errorf("%s: %s, %+v", name, run.Outcome, run.Causes)
 		}
 	}

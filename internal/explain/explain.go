@@ -40,8 +40,12 @@ func judge(log nccllog.Run, machines []Machine) story.Run {
 		Victims: failures.Victims(failed, found), Survived: facts.Quotes(failed.Survived...),
 		Differences: facts.Differences(run),
 	}
+	if log.Finished.Text != "" && log.Finished.Detail != event.Partial {
+		r.Finished = new(facts.EvidenceOf(log.Finished.Quote))
+	}
 	r.Variables = variablesToSet(run, r)
-	r.Summary = summary(r)
+	late := len(failed.Failures) > 0 && run.FailedAfterGoal(failed.Failures[0])
+	r.Summary = summary(r, late)
 	return r
 }
 

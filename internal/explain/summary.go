@@ -8,8 +8,8 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// summary says in a few sentences how the run went.
-func summary(r story.Run) string {
+// summary says in a few sentences how the run went. Late: it failed after the program had reported success.
+func summary(r story.Run, late bool) string {
 	var parts []string
 	if r.Ranks > 0 {
 		what := words.Count(r.Ranks, "rank")
@@ -29,10 +29,14 @@ func summary(r story.Run) string {
 	switch {
 	case r.Outcome == story.OutcomeUnknown && len(r.Causes) > 0:
 		text += ". The outcome is unknown: " + r.Causes[0].Summary
+	case late && len(r.Causes) > 0:
+		text += ". It failed after the program had reported success: " + r.Causes[0].Summary
 	case len(r.Causes) > 0:
 		text += fmt.Sprintf(". %s: %s", outcomeWord(r.Outcome), r.Causes[0].Summary)
 	case r.Outcome == story.OutcomeDegraded:
 		text += ". " + outcomeWord(r.Outcome) + ": " + r.GPUReason
+	case r.Outcome == story.OutcomeOK && r.Finished != nil:
+		text += ". The program reported success"
 	case r.Outcome == story.OutcomeOK && len(r.Survived) > 0:
 		text += ". It went on after each fault that a line reports"
 	case r.Outcome == story.OutcomeOK:

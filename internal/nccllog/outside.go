@@ -25,7 +25,8 @@ func readOutside(p *Parser, at event.Place, line []byte) {
 		return
 	}
 	assignments(p, quoteOf(at, line), text)
-	if readOld(p, at, line) || readBareNet(p, at, line, text) || readBareLine(p, at, line) {
+	repeats := expectsWarning(p, at, line)
+	if readOld(p, at, line) || !repeats && readBareNet(p, at, line, text) || readBareLine(p, at, line) {
 		return
 	}
 	e, ok := frameworkEvent(p, at, line, text)
@@ -53,7 +54,7 @@ func readOutside(p *Parser, at event.Place, line []byte) {
 
 // trainingWords are words of the output of training programs, and of servers of models.
 var trainingWords = strings.Fields("cuda CUDA torch loss epoch Epoch step iter rank RANK Rank GPU distributed tensor " +
-	"prefill inference vllm vLLM sglang")
+	"prefill inference vllm vLLM sglang transformer deepspeed lightning jax tensorflow keras")
 
 // ofVLLM matches what vLLM's logger writes in front of a text (vllm/logger.py): "INFO 09-03 16:28:10 [core.py:648]".
 var ofVLLM = regexp.MustCompile(`\b(?:INFO|WARNING|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+\.py:\d+\]`)
@@ -90,6 +91,9 @@ func trainedAt(p *Parser, last event.Place, tail scan.Tail) {
 		if at.Line > scan.FirstLines {
 			countTraining(p, at, find.Text(line, 4*maxText))
 		}
+	}
+	if p.trained < Trained && scan.CountsAtEnd(last.Line, tail) {
+		p.trained = Trained
 	}
 }
 

@@ -69,7 +69,7 @@ type repetition struct {
 // readRepeated reads NCCL's last warning, which PyTorch prints again.
 func readRepeated(p *Parser, at event.Place, line []byte, text string) (event.Event, bool) {
 	label, _ := prefix.LabelOf(line)
-	key := cmp.Or(string(label), at.File)
+	key := repeatedBy(at, line)
 	if _, after, ok := strings.Cut(text, "Last error:"); ok {
 		expectWarning(p, key, true)
 		if text = strings.TrimSpace(after); text == "" {
@@ -83,13 +83,27 @@ func readRepeated(p *Parser, at event.Place, line []byte, text string) (event.Ev
 	}
 	expected := p.lastError[key]
 	expected.lines--
-	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), key))
+	text = strings.TrimSpace(text)
+	if said, labelled := strings.CutPrefix(text, string(label)); labelled {
+		text = strings.TrimLeft(said, ": ")
+	}
 	e := event.OfWarning(text, "")
 	if e.Kind == event.Warning && expected.named && text != "" {
-		e.Signature, expected = "last-error", repetition{}
+		e.Signature, e.Name, expected = "last-error", find.Cut(text, 160), repetition{}
 	}
 	p.lastError[key] = expected
 	return e, e.Kind != event.Warning || e.Signature == "last-error"
+}
+
+// repeatedBy tells the processes apart that repeat warnings.
+func repeatedBy(at event.Place, line []byte) string {
+	label, _ := prefix.LabelOf(line)
+	return cmp.Or(string(label), at.File)
+}
+
+// expectsWarning reports whether the line before ended with "Last error:".
+func expectsWarning(p *Parser, at event.Place, line []byte) bool {
+	return len(p.lastError) > 0 && p.lastError[repeatedBy(at, line)].named
 }
 
 func expectWarning(p *Parser, key string, named bool) {

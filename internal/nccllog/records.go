@@ -19,7 +19,7 @@ var escapes = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", `\t`, "\t", `\"`, `"
 // Line reads one line, or several in one with escaped line ends. It does not keep the slice.
 func (p *Parser) Line(at event.Place, line []byte) {
 	line = prefix.Inside(bytes.TrimRight(line, "\r\n"))
-	text := message(line)
+	text, level := message(line)
 	if text == "" && bytes.IndexByte(line, '\\') >= 0 && bytes.Contains(line, []byte(`\n`)) {
 		text = escapes.Replace(string(line))
 		if quote := text[:1]; quote == `"` || quote == `'` {
@@ -34,22 +34,31 @@ func (p *Parser) Line(at event.Place, line []byte) {
 	for text := range strings.SplitSeq(text, "\n") {
 		readLine(p, at, lines.Clean(nil, []byte(text)))
 	}
-	if p.notes.recognized == before && event.Complains(string(line)) {
+	if p.notes.recognized == before && level && event.Complains(string(line)) {
 		keep(p, nil, event.New(event.Complaint, "complaint", quoteOf(at, line)))
 	}
 }
 
-// message returns the text of a line in JSON, as loggers, log collectors and Docker write it; "" if it is none.
-func message(line []byte) string {
+// message returns the text of a line in JSON, as loggers, log collectors and Docker write it, "" if it is none, and
+// whether the level of the line is the writer's. Collectors give all lines of stderr one level.
+func message(line []byte) (text string, level bool) {
+	if field := bytes.TrimLeft(line, " "); find.Begins(field, `"textPayload": "`) { // gcloud logging read --format=json
+		_, value, _ := bytes.Cut(field, []byte(": "))
+		if json.Unmarshal(bytes.TrimRight(value, ", "), &text) != nil {
+			return "", false
+		}
+		return strings.TrimSuffix(text, "\n"), false
+	}
 	if !find.Begins(line, `{"`) {
-		return ""
+		return "", false
 	}
 	var entry struct{ Message, Msg, Log, Line, Text, TextPayload, LogMessage string } // also of Google and Azure
 	if json.Unmarshal(line, &entry) != nil {
-		return ""
+		return "", false
 	}
-	return strings.TrimSuffix(cmp.Or(entry.Message, entry.Msg, entry.Log, entry.Line, entry.Text, entry.TextPayload,
-		entry.LogMessage), "\n")
+	written := cmp.Or(entry.Message, entry.Msg, entry.Text)
+	text = cmp.Or(written, entry.Log, entry.Line, entry.TextPayload, entry.LogMessage)
+	return strings.TrimSuffix(text, "\n"), written != ""
 }
 
 // fewRecords is the most that processes which write at the same time leave in one line; a line with more is a log
@@ -78,7 +87,9 @@ func readRecords(p *Parser, at event.Place, line []byte, first int) {
 		torn := name != first && !(joined && line[begin-1] == ' ')
 		text := line[name+5 : name+10+len(bytes.TrimRight(line[name+10:end], " "))]
 		p.ranks.seq++
+		p.ranks.within = begin > 0
 		readSegment(p, at, bytes.TrimRight(line[begin:end], " "), line[begin:name], text, torn)
+		p.ranks.within = false
 		if joined && find.Begins(text, "INFO") {
 			readForeign(p, at, text[4:])
 		}

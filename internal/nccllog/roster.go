@@ -20,6 +20,7 @@ type roster struct {
 	recent    [1 << 12]writer   // of the last ranks that logged, by process and device
 	hosts     map[string]string
 	truncated bool
+	within    bool // the record does not begin its line
 }
 
 type process struct {
@@ -49,6 +50,7 @@ type rank struct {
 	noted    [event.Kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
 	warnedAt int                // sequence number of the last line of level WARN that is not harmless
 	last     [event.Kinds]int32 // index of its last event of a kind, from 1
+	bare     bool               // its first line begins with the name of its host
 	shared   bool               // other ranks have the same label, such as the name of a pod
 	closing  bool               // the program gives up a communicator: its sockets fail then
 	pathless bool               // the next step of an error is of an interface without a path in sysfs
@@ -94,6 +96,7 @@ func (p *roster) find(s prefix.Source, at event.Place, line []byte, torn bool) *
 		p.knowHost(host)
 	}
 	p.byProcess[key], p.bySeat[seat] = r, r
+	r.bare = len(s.Before) == 0 && !p.within
 	if label, number := prefix.LabelOf(line); label != nil {
 		r.Number = number
 		key := at.File + string(label)
@@ -143,6 +146,30 @@ func (p *roster) hostWithin(name []byte) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// bareHosts returns the hosts with which lines begin.
+func (p *roster) bareHosts() map[string]bool {
+	hosts := map[string]bool{}
+	for _, r := range p.all {
+		if r.bare {
+			hosts[r.Host] = true
+		}
+	}
+	return hosts
+}
+
+// hostAtEnd returns the host at the end of a rank's, in front of which there is the end of another line, or "".
+func hostAtEnd(r *rank, bare map[string]bool) string {
+	if r.bare || bare[r.Host] || len(bare) == 0 {
+		return ""
+	}
+	for i := range r.Host {
+		if bare[r.Host[i:]] {
+			return r.Host[i:]
+		}
+	}
+	return ""
 }
 
 // labelled returns the rank of a line that names no process, by the launcher's prefix or by its file.

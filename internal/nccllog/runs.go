@@ -21,10 +21,15 @@ func (p *Parser) Log() Log {
 		log.Runs[i].Ranks = make([]Rank, 0, ranks)
 	}
 	index := make([]int, len(p.ranks.all)) // in its run
+	hosts := p.ranks.bareHosts()
 	for i, r := range p.ranks.all {
 		run := &log.Runs[runOf[i]]
 		index[i] = len(run.Ranks)
-		run.Ranks = append(run.Ranks, r.copied())
+		c := r.copied()
+		if host := hostAtEnd(r, hosts); host != "" {
+			c.Host, c.Glued = host, true
+		}
+		run.Ranks = append(run.Ranks, c)
 		run.Ringed = max(run.Ringed, r.ringed)
 	}
 	for _, e := range p.notes.events {

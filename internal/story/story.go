@@ -33,7 +33,8 @@ type Run struct {
 	GPUDirect   GPUDirect    `json:"gpuDirect"`
 	GPUReason   string       `json:"gpuDirectReason,omitempty"` // the line's distance, or the module that lacks
 	Outcome     Outcome      `json:"outcome"`
-	Ended       bool         `json:"ended"` // a line shows that communicators were closed, or a benchmark's result
+	Ended       bool         `json:"ended"`              // a line shows that communicators were closed, or a benchmark's result
+	Finished    *Evidence    `json:"finished,omitempty"` // the line with which the program says that it succeeded
 	Summary     string       `json:"summary"`
 	Causes      []Cause      `json:"causes"` // the most probable first
 	Victims     []Victim     `json:"victims"`
@@ -119,6 +120,7 @@ type Cause struct {
 	Evidence   []Evidence `json:"evidence"`
 	Fix        string     `json:"fix"`
 	Experiment string     `json:"experiment"` // tells it from the next candidate
+	Stated     bool       `json:"-"`          // a line says the reason, also where the catalogue has no cause for it
 }
 
 // ExcludesNetwork reports whether the causes prove that the network is not at fault: the first one is certain and does

@@ -1,16 +1,19 @@
-// Alarms counts how often `railhead explain` calls a healthy run anything else than ok. It reads whole logs of runs that
-// say themselves how they ended: those of MLPerf, whose last line with run_stop has the status success or aborted.
+// Alarms counts how often `railhead explain` calls a healthy run anything else than ok, and collects the complaints that
+// healthy runs have. It reads whole logs of runs that say themselves how they ended: those of MLPerf, whose last line
+// with run_stop has the status success or aborted.
 //
 //	go run ./tools/alarms [-list] FOLDER...
+//	go run ./tools/alarms -mine FOLDER... > internal/nccllog/event/benign.tsv
 //
 // Each FOLDER is searched for files named result_*.txt, as the public repositories mlcommons/training_results_v5.1 and
 // the like have them. -list prints a line for each run with success that is not called ok, and for each run without
 // that is: the file, the outcome, the first cause and its line.
+//
+// -mine prints the forms of the complaints that two systems or ten runs logged, which ended with success.
 package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -36,25 +39,31 @@ func main() {
 func run(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("alarms", flag.ContinueOnError)
 	list := flags.Bool("list", false, "print the runs that are not judged as they ended")
+	mine := flags.Bool("mine", false, "print the complaints of runs with success")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() == 0 {
 		return errors.New("name folders with logs")
 	}
+	if *mine {
+		return printComplaints(stdout, flags.Args())
+	}
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "runs\tok\tfallback\tdegraded\tfail\tunknown\tshare of ok\t")
 	for _, folder := range flags.Args() {
-		counted, err := count(folder, func(m miss) {
-			if *list {
-				fmt.Fprintln(stdout, m)
+		counted := map[end]tally{success: {}, aborted: {}, none: {}}
+		err := each(folder, func(r logged) {
+			counted[r.end][r.run.Outcome]++
+			if *list && (r.end == success) != (r.run.Outcome == story.OutcomeOK) {
+				fmt.Fprintln(stdout, r)
 			}
 		})
 		if err != nil {
 			return err
 		}
-		for _, e := range ends {
-			if all := counted[e].all(); all > 0 {
+		for _, e := range []end{success, aborted, none} {
+			if counted[e].all() > 0 {
 				counted[e].print(table, fmt.Sprintf("%s, %s", filepath.Base(folder), e))
 			}
 		}
@@ -70,8 +79,6 @@ const (
 	aborted end = "aborted"
 	none    end = "without an end"
 )
-
-var ends = []end{success, aborted, none}
 
 // endOf reads the last line with run_stop.
 func endOf(log []byte) end {
@@ -106,53 +113,52 @@ func (t tally) print(w io.Writer, name string) {
 	fmt.Fprintf(w, "%.2f %%\t  %s\n", 100*float64(t[story.OutcomeOK])/float64(t.all()), name)
 }
 
-// miss is a run that is not judged as it ended.
-type miss struct {
+// logged is a run with its log.
+type logged struct {
 	file string
+	text []byte
 	end  end
+	log  nccllog.Run
 	run  story.Run
 }
 
-func (m miss) String() string {
+func (r logged) String() string {
 	cause, line := "-", ""
-	if len(m.run.Causes) > 0 {
-		c := m.run.Causes[0]
+	if len(r.run.Causes) > 0 {
+		c := r.run.Causes[0]
 		cause = string(c.ID)
 		if len(c.Evidence) > 0 {
 			line = fmt.Sprintf("%d: %s", c.Evidence[0].Line, c.Evidence[0].Text)
 		}
 	}
-	return strings.Join([]string{m.file, string(m.end), string(m.run.Outcome), cause, line}, "\t")
+	return strings.Join([]string{r.file, string(r.end), string(r.run.Outcome), cause, line}, "\t")
 }
 
-// count judges the logs of a folder.
-func count(folder string, missed func(miss)) (map[end]tally, error) {
-	counted := map[end]tally{}
-	for _, e := range ends {
-		counted[e] = tally{}
-	}
+// each judges the logs of a folder.
+func each(folder string, take func(logged)) error {
+	n := 0
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		name := entry.Name()
-		if err != nil || entry.IsDir() || !strings.HasPrefix(name, "result_") || filepath.Ext(name) != ".txt" {
+		if err != nil || entry.IsDir() {
 			return err
 		}
-		log, err := os.ReadFile(path)
+		if name := entry.Name(); !strings.HasPrefix(name, "result_") || filepath.Ext(name) != ".txt" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		var parser nccllog.Parser
-		if _, err := parser.Read(path, bytes.NewReader(log)); err != nil {
+		if _, err := parser.Read(path, bytes.NewReader(text)); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		told, ended := explain.Log(parser.Log()).Last(), endOf(log)
-		counted[ended][told.Outcome]++
-		if (ended == success) != (told.Outcome == story.OutcomeOK) {
-			missed(miss{path, ended, told})
-		}
+		log := parser.Log()
+		n++
+		take(logged{path, text, endOf(text), log.Runs[len(log.Runs)-1], explain.Log(log).Last()})
 		return nil
 	})
-	if err == nil && cmp.Or(counted[success].all(), counted[aborted].all(), counted[none].all()) == 0 {
+	if err == nil && n == 0 {
 		err = fmt.Errorf("%s: no file is named result_*.txt", folder)
 	}
-	return counted, err
+	return err
 }

@@ -63,6 +63,7 @@ type candidate struct {
 	confidence story.Confidence
 	summary    string
 	evidence   []story.Evidence
+	advice     *advice // instead of the words of the catalogue, if not nil
 }
 
 // mostCauses bounds the list: later ones help little.
@@ -100,12 +101,12 @@ func unknownCauses(in *input) []candidate {
 	case len(lines) == 0 && len(retried) > 0:
 		return retried
 	case len(lines) == 0 && recognised(in.run):
-		return []candidate{{story.UnknownCause, story.Possible,
-			"no line shows that the set-up of NCCL ended, or that the program went on", nil}}
+		return []candidate{{id: story.UnknownCause, confidence: story.Possible,
+			summary: "no line shows that the set-up of NCCL ended, or that the program went on", evidence: nil}}
 	case len(lines) == 0:
-		return []candidate{{story.UnknownCause, story.Possible, "no line is of NCCL or of a training program", nil}}
-	case lines[0].Kind == event.RanksDiffer, lines[0].Kind == event.Stalled,
-		lines[0].Kind == event.OFINoProvider:
+		return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: "no line is of NCCL or of a training program", evidence: nil}}
+	case slices.Contains([]event.Kind{event.RanksDiffer, event.Stalled, event.OFINoProvider, event.Reason},
+		lines[0].Kind):
 		return causesOf(in, lines[0])
 	}
 	found := possible(story.UnknownCause,
@@ -157,13 +158,16 @@ func lessSure(found []candidate) []candidate {
 }
 
 func unknown(in *input) candidate {
-	c := candidate{story.UnknownCause, story.Possible, "the log does not show why the run failed", nil}
+	c := candidate{id: story.UnknownCause, confidence: story.Possible, summary: "the log does not show why the run failed"}
 	if len(in.seq.Failures) == 0 {
 		return c
 	}
 	failed := in.seq.Failures[0]
 	c.summary = fmt.Sprintf("%s: %s; the log does not show why", in.run.Who(failed), failed)
 	c.evidence = facts.Quotes(failed.Quote)
+	if said := reasonsFor(in.run, failed); len(said) > 0 {
+		return advised(reasonAdvice, possible(story.UnknownCause, said[0].Name, append(said, failed)...))[0]
+	}
 	for _, e := range in.run.Log.Events {
 		if e.Kind == event.Complaint && e.At.File == failed.At.File && e.Seq < failed.Seq && !in.run.Progressed(e) {
 			c.summary = fmt.Sprintf("%s: %s, after an error that railhead does not know", in.run.Who(failed), failed)
@@ -172,6 +176,14 @@ func unknown(in *input) candidate {
 		}
 	}
 	return c
+}
+
+// reasonsFor returns the events that say why another one happened.
+func reasonsFor(run *facts.Run, failed event.Event) []event.Event {
+	return slices.DeleteFunc(run.Events(event.Reason, event.Aborted), func(e event.Event) bool {
+		said := e.Kind == event.Reason || e.Signature == "container-start" && e.Name != ""
+		return !said || e.At.File != failed.At.File
+	})
 }
 
 // asCauses joins candidates of one cause and adds the words of the catalogue. No list in it is nil.
@@ -193,10 +205,13 @@ func asCauses(in *input, found []candidate) []story.Cause {
 		if c.id == story.PeerUnreachable && in.seq.First != nil && in.seq.First.Kind == event.OFICompletion {
 			e.Fix, e.Experiment = efaFix, efaExperiment
 		}
+		if a := c.advice; a != nil {
+			e.Title, e.Fix, e.Experiment = a.title, a.fix, a.experiment
+		}
 		causes = append(causes, story.Cause{
 			ID: c.id, Confidence: c.confidence, Network: e.Network, Summary: e.Title + ": " + c.summary,
 			Evidence: joined([]story.Evidence{}, c.evidence),
-			Fix:      e.Fix, Experiment: e.Experiment,
+			Fix:      e.Fix, Experiment: e.Experiment, Stated: c.advice != nil,
 		})
 	}
 	return causes
@@ -234,7 +249,7 @@ func contributing(in *input) []candidate {
 
 // withoutFirst judges a run in which all that was seen follows from something that was not.
 func withoutFirst(in *input) []candidate {
-	for _, judge := range []func(*input) []candidate{killed, closed, hung, flushed, returned, raised} {
+	for _, judge := range []func(*input) []candidate{stopped, killed, closed, hung, flushed, returned, raised} {
 		if found := judge(in); len(found) > 0 {
 			return found
 		}
@@ -262,5 +277,5 @@ func one(id story.CauseID, c story.Confidence, summary string, events ...event.E
 			lines = append(lines, facts.EvidenceOf(e.Quote))
 		}
 	}
-	return []candidate{{id, c, summary, lines}}
+	return []candidate{{id: id, confidence: c, summary: summary, evidence: lines}}
 }

@@ -63,7 +63,7 @@ func completionCauses(in *input, e event.Event) []candidate {
 			possible(story.HangTimeout, "the peer may hang", e),
 		)
 	}
-	return []candidate{{story.UnknownCause, story.Possible, said, facts.Quotes(e.Quote)}}
+	return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: said, evidence: facts.Quotes(e.Quote)}}
 }
 
 func withComma(text string) string {

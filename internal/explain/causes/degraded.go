@@ -84,11 +84,11 @@ func someOnSocket(in *input) []candidate {
 	text := fmt.Sprintf("%s of %d use TCP (%s), the others use RDMA", words.Count(len(on), "rank"), len(on)+len(off),
 		words.Few(slices.Compact(on), facts.MostNames))
 	if d, ok := differs(in.run, "NCCL_IB_DISABLE", "NCCL_NET", "NCCL_IB_HCA"); ok {
-		return []candidate{{story.EnvNotOnAllRanks, story.Likely, text + "; " + d.What + " is " + values(d),
-			joined(lineOf(in.run, d.What), lines)}}
+		return []candidate{{id: story.EnvNotOnAllRanks, confidence: story.Likely, summary: text + "; " + d.What + " is " + values(d),
+			evidence: joined(lineOf(in.run, d.What), lines)}}
 	}
-	return []candidate{{story.HCAAsymmetry, story.Likely, text, lines}, {story.EnvNotOnAllRanks, story.Possible,
-		"a variable may be set on some ranks only", lines}}
+	return []candidate{{id: story.HCAAsymmetry, confidence: story.Likely, summary: text, evidence: lines}, {id: story.EnvNotOnAllRanks, confidence: story.Possible,
+		summary: "a variable may be set on some ranks only", evidence: lines}}
 }
 
 func differs(run *facts.Run, names ...string) (story.Difference, bool) {
@@ -118,9 +118,9 @@ func extraHCA(in *input) []candidate {
 		text := fmt.Sprintf("%s (%s) is listed among %s of the other kind", words.Few(minority, facts.MostNames), layer,
 			words.Count(len(many), "HCA"))
 		return []candidate{
-			{story.ExtraHCA, story.Likely, text, facts.Quotes(r.Listed)},
-			{story.MixedIBRoCE, story.Possible, "NCCL may try to connect one kind to the other",
-				facts.Quotes(r.Listed)},
+			{id: story.ExtraHCA, confidence: story.Likely, summary: text, evidence: facts.Quotes(r.Listed)},
+			{id: story.MixedIBRoCE, confidence: story.Possible, summary: "NCCL may try to connect one kind to the other",
+				evidence: facts.Quotes(r.Listed)},
 		}
 	}
 	return nil
@@ -144,8 +144,8 @@ func withoutGPUDirect(in *input) []candidate {
 		return oneHostWithout(in)
 	}
 	slices.Sort(without)
-	return []candidate{{story.PeermemMissing, story.Likely, "NCCL found no module for the NICs on " +
-		words.Few(slices.Compact(without), facts.MostNames) + ": data goes through host memory", lines}}
+	return []candidate{{id: story.PeermemMissing, confidence: story.Likely, summary: "NCCL found no module for the NICs on " +
+		words.Few(slices.Compact(without), facts.MostNames) + ": data goes through host memory", evidence: lines}}
 }
 
 // oneHostWithout finds hosts without any GDRDMA while others have it everywhere.
@@ -177,6 +177,6 @@ func oneHostWithout(in *input) []candidate {
 		}
 	}
 	few := func(hosts map[string]bool) string { return words.Few(slices.Sorted(maps.Keys(hosts)), facts.MostNames) }
-	return []candidate{{story.PeermemMissing, story.Likely, "all channels of " + few(without) +
-		" go through the host's memory, those of " + few(with) + " do not", lines}}
+	return []candidate{{id: story.PeermemMissing, confidence: story.Likely, summary: "all channels of " + few(without) +
+		" go through the host's memory, those of " + few(with) + " do not", evidence: lines}}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/railhead/railhead/internal/explain/facts"
 	"github.com/railhead/railhead/internal/explain/failures"
@@ -78,6 +79,9 @@ func returned(in *input) []candidate {
 	if len(in.run.Log.Ranks) == 0 && len(failures.Seen(in.seq, event.Result)) == 0 {
 		return nil
 	}
+	if found := lastWarning(in); len(found) > 0 {
+		return found
+	}
 	for _, e := range failures.Seen(in.seq, event.Result, event.Consequence) {
 		switch e.Code {
 		case 1:
@@ -95,13 +99,25 @@ func returned(in *input) []candidate {
 		}
 	}
 	for _, e := range failures.Seen(in.seq, event.Warning) {
-		return []candidate{{story.UnknownCause, story.Possible, "NCCL returned an error after a " +
+		return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: "NCCL returned an error after a " +
 			"warning that railhead does not know",
-			facts.Quotes(e.Quote)}}
+			evidence: facts.Quotes(e.Quote)}}
 	}
 	for _, e := range failures.Seen(in.seq, event.Result, event.Trail, event.Consequence) {
-		return []candidate{{story.UnknownCause, story.Possible,
-			"NCCL returned an error and no warning gives the reason" + moreWords(in), facts.Quotes(e.Quote)}}
+		return []candidate{{id: story.UnknownCause, confidence: story.Possible,
+			summary: "NCCL returned an error and no warning gives the reason" + moreWords(in), evidence: facts.Quotes(e.Quote)}}
+	}
+	return nil
+}
+
+// lastWarning quotes the warning that a program repeats with NCCL's result, as ncclGetLastError returns it.
+func lastWarning(in *input) []candidate {
+	results := failures.Seen(in.seq, event.Result)
+	for _, e := range failures.Seen(in.seq, event.Warning) {
+		if e.Signature == "last-error" && e.Name != "" {
+			said := "NCCL gave up after " + strconv.Quote(e.Name)
+			return advised(quotedAdvice, possible(story.UnknownCause, said, append(results[:min(len(results), 1)], e)...))
+		}
 	}
 	return nil
 }
@@ -121,11 +137,29 @@ func moreWords(in *input) string {
 // raised: an exception of the program.
 func raised(in *input) []candidate {
 	for _, e := range failures.Seen(in.seq, event.Exception) {
-		return []candidate{{story.UnknownCause, story.Possible,
-			fmt.Sprintf("%s ended with %s, an exception of the program, not of NCCL", in.run.Who(e), e.Name),
-			facts.Quotes(e.Quote)}}
+		return advised(programAdvice, possible(story.UnknownCause,
+			fmt.Sprintf("%s ended with %s, an exception of the program, not of NCCL", in.run.Who(e), e.Name), e))
 	}
 	return nil
+}
+
+// stopped: somebody ended the run, and what its processes said then follows from that.
+func stopped(in *input) []candidate {
+	stop := slices.IndexFunc(in.seq.Failures, failures.IsStop)
+	if stop < 0 {
+		return nil
+	}
+	e := in.seq.Failures[stop]
+	if slices.ContainsFunc(in.seq.Failures, func(o event.Event) bool {
+		return !failures.IsStop(o) && o.Detail != event.Told && !failures.Earlier(e, o)
+	}) {
+		return nil
+	}
+	how := event.SignatureOf(e).What
+	if e.Kind == event.Exception {
+		how = "by Ctrl-C (" + e.Name + ")"
+	}
+	return advised(stoppedAdvice, possible(story.UnknownCause, how+", before any process reported a failure", e))
 }
 
 // endCauses judges a process that ended by itself.

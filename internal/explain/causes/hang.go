@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/railhead/railhead/internal/explain/facts"
 	"github.com/railhead/railhead/internal/explain/failures"
@@ -33,6 +34,11 @@ func hung(in *input) []candidate {
 		}
 		found = one(story.HangTimeout, confidence, text, events...)
 	} else if events := failures.Seen(in.seq, event.TimeLimit); len(events) > 0 {
+		if slices.ContainsFunc(failures.Seen(in.seq, event.Result), func(e event.Event) bool {
+			return failures.Earlier(e, events[0])
+		}) {
+			return returned(in)
+		}
 		found = outOfTime(in.run, events)
 	} else {
 		return nil
@@ -40,16 +46,31 @@ func hung(in *input) []candidate {
 	return slices.Concat(found, retrying(in), otherEnds(in))
 }
 
-// outOfTime judges a job that its scheduler ended at its time limit. One that counted its steps may have run until
-// then.
+// outOfTime judges a job that its scheduler ended at its time limit. If the last step is as old as a few steps take, it
+// ran until then.
 func outOfTime(run *facts.Run, events []event.Event) []candidate {
 	const ended = "the scheduler ended the job at its time limit"
-	if run.Log.Ends[events[0].At.File].Progress == 0 {
+	end := run.Log.Ends[events[0].At.File]
+	since, known := end.SinceStep(events[0].Time)
+	said := end.Said.Year() > 0 && events[0].Time.Year() > 0
+	quiet := events[0].Time.Sub(end.Said)
+	switch known = known && end.Progress > 0 && end.Progress < events[0].At.Line && since >= 0; {
+	case known && since <= end.Usual():
+		return advised(shortLimitAdvice, possible(story.UnknownCause,
+			fmt.Sprintf("%s, %s after its last step: it did not hang", ended, seconds(since)), events...))
+	case known:
+		return likely(story.HangTimeout, fmt.Sprintf("%s, %s after its last step", ended, seconds(since)), events...)
+	case end.Progress == 0 && len(run.Log.Ranks) == 0 && said && quiet >= 0 && quiet <= end.Usual():
+		return advised(shortLimitAdvice, possible(story.UnknownCause,
+			fmt.Sprintf("%s, %s after its last line: it did not hang", ended, seconds(quiet)), events...))
+	case end.Progress == 0:
 		return likely(story.HangTimeout, ended+"; no failure was logged before", events...)
 	}
 	return possible(story.HangTimeout, ended+", and the last lines before count its steps: it hung after them, or "+
 		"needed more time", events...)
 }
+
+func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
 // isWaiting reports whether a line of the watchdog names a collective that the rank started.
 func isWaiting(e event.Event) bool { return e.Name != "" && e.Code > 0 }

@@ -54,6 +54,8 @@ func listedCause(in *input, e event.Event) []candidate {
 			e)
 	case event.Complaint, event.FailureWords:
 		return possible(story.UnknownCause, who+" logged an error that railhead does not know", e)
+	case event.Reason:
+		return advised(reasonAdvice, possible(story.UnknownCause, e.Name, e))
 	case event.Warning:
 		return possible(story.UnknownCause, who+" returned an error after a warning that railhead does not know", e)
 	case event.OOMKill:
@@ -65,7 +67,10 @@ func listedCause(in *input, e event.Event) []candidate {
 		}
 	case event.Listed, event.FailedOver, event.FailoverFailed, event.TopologyUnread,
 		event.Stalled, event.Recoverable:
-		if s := event.SignatureOf(e); s.Cause != "" {
+		switch s := event.SignatureOf(e); {
+		case s.ID == "goal-missed":
+			return advised(missedAdvice, one(s.Cause, s.Confidence, "its last line says so", e))
+		case s.Cause != "":
 			return one(s.Cause, s.Confidence, who+": "+s.What, e)
 		}
 	default:
@@ -247,7 +252,10 @@ func noNetworkCauses(in *input, e event.Event) []candidate {
 	text := fmt.Sprintf("%s was configured to use %s, which was not found, so NCCL ended instead of falling back",
 		in.run.Who(e), name)
 	found := fallbackCauses(in)
-	if len(found) == 0 {
+	switch {
+	case e.Name != "" && name != "IB" && name != "Socket" && !in.run.Has(event.OFINoProvider, event.OFIFailed): // of a plugin
+		return advised(pluginAdvice, likely(story.UnknownCause, text, e))
+	case len(found) == 0:
 		return likely(story.NoIBDevice, text, e)
 	}
 	found[0].evidence = append(facts.Quotes(e.Quote), found[0].evidence...)

@@ -51,6 +51,28 @@ func (run *Run) Progressed(e event.Event) bool {
 	return run.Log.Ends[e.At.File].Progress > e.At.Line
 }
 
+// Advanced reports whether the training counted on long after an event: ranks without a process that ended do not get
+// far, but what they had buffered may be printed late.
+func (run *Run) Advanced(e event.Event) bool {
+	const many, long = 200, time.Minute // lines
+	end := run.Log.Ends[e.At.File]
+	since, known := end.SinceStep(e.Time)
+	return end.Advanced > e.At.Line && (end.Advanced-e.At.Line > many || known && -since > long)
+}
+
+// WroteOn reports whether the process that logged an event is known to have gone on: it has a label of its own, and
+// wrote more lines than a process does that ends.
+func (run *Run) WroteOn(e event.Event) bool {
+	return run.Log.Ends[e.At.File].Writers[e.Label] > e.At.Line
+}
+
+// IsLongAgo reports whether the program wrote so much after an event that this ended nothing.
+func (run *Run) IsLongAgo(e event.Event) bool {
+	const many = 400
+	end, ok := run.Log.Ends[e.At.File]
+	return ok && end.Own-e.At.Line > many
+}
+
 // LeadsToTrail reports whether the trail of an error on its way up follows and the process did not go on.
 func (run *Run) LeadsToTrail(e event.Event) bool {
 	const near = 30

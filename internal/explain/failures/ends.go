@@ -74,7 +74,7 @@ func findOrigins(s *Sequence) {
 	ends := slices.DeleteFunc(slices.Clone(s.Failures), func(e event.Event) bool { return !e.IsEnd() })
 	losses := slices.DeleteFunc(slices.Clone(s.Failures), func(e event.Event) bool { return !reportsLoss(e) })
 	for _, end := range ends[:min(len(ends), most)] {
-		if isUncaught(s.Run, end, losses) && !s.Run.WentOn(end) && !IsEcho(s, end) {
+		if isUncaught(s.Run, end, losses) && !s.Run.WentOn(end) && !IsEcho(s, end) && !stoppedBefore(s, end) {
 			s.Origins[end.Seq] = slices.ContainsFunc(losses, func(loss event.Event) bool {
 				return EndExplains(s, end, loss)
 			})
@@ -215,4 +215,20 @@ func isOf(e event.Event, name string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(e.At.File+"/"+e.Label, func(r rune) bool {
 		return strings.ContainsRune("/[]():", r)
 	}), func(part string) bool { return part == name || strings.HasPrefix(part, name+".") })
+}
+
+// IsStop reports whether a user or the scheduler ended the run: a process that crashes then is nobody's fault.
+func IsStop(e event.Event) bool {
+	switch e.Signature {
+	case "cancelled", "requeued", "signalled":
+		return true
+	}
+	return e.Kind == event.Exception && strings.HasSuffix(e.Name, "KeyboardInterrupt")
+}
+
+// stoppedBefore reports whether the run was stopped before a process ended.
+func stoppedBefore(s *Sequence, end event.Event) bool {
+	return end.Kind == event.Exit && slices.ContainsFunc(s.Failures, func(e event.Event) bool {
+		return IsStop(e) && Earlier(e, end)
+	})
 }

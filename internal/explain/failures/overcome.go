@@ -60,9 +60,9 @@ func overcome(run *facts.Run, e event.Event) bool {
 		event.ShmFailed, event.GDRCopyFailed:
 		return run.WentOn(e)
 	case event.Exception, event.Recoverable:
-		return run.Progressed(e) || !endedBy(run, e)
+		return run.Progressed(e) || run.WroteOn(e) || !endedBy(run, e)
 	case event.Exit:
-		return e.Code == 0
+		return e.Code == 0 || run.Advanced(e)
 	default:
 	}
 	return false
@@ -109,7 +109,7 @@ func IsFatal(run *facts.Run, e event.Event) bool {
 		return true
 	}
 	switch e.Kind {
-	case event.Warning, event.Complaint, event.FailureWords, event.FailedOver, event.RanksDiffer,
+	case event.Warning, event.Complaint, event.Reason, event.FailureWords, event.FailedOver, event.RanksDiffer,
 		event.Stalled, event.OFINoProvider: // NCCL has networks of its own
 		return false
 	case event.AsyncEvent:

@@ -31,8 +31,8 @@ func isUnexplained(run *facts.Run, e event.Event) bool {
 		return e.Async.Type == codes.UnknownEvent && !e.Async.Fatal
 	case event.Trail:
 		return !connectedAfter(run, e)
-	case event.Complaint, event.Exception, event.Recoverable:
-		return !run.Progressed(e)
+	case event.Complaint, event.Reason, event.Exception, event.Recoverable:
+		return !run.Progressed(e) && !run.WroteOn(e) && (!run.IsLongAgo(e) || endedBy(run, e))
 	case event.Restarted: // before Slurm ends a job, it may train on for a while
 		return !run.Progressed(e) || e.Signature == "requeued"
 	case event.FailureWords, event.Stalled:

@@ -21,7 +21,10 @@ func OfWarning(text, where string) Event {
 		e, ok = recognize(ncclSignatures, text, where)
 	}
 	if !ok {
-		return New(Warning, "warning", Quote{})
+		e = New(Warning, "warning", Quote{})
+	}
+	if isBenign(e, text) {
+		return New(Harmless, benignID, Quote{})
 	}
 	return e
 }
@@ -46,7 +49,13 @@ func OfQuote(text string) (Event, bool) {
 }
 
 // OfProgram returns the event of a line that NCCL did not write.
-func OfProgram(text string) (Event, bool) { return recognize(otherSignatures, text, "") }
+func OfProgram(text string) (Event, bool) {
+	e, ok := recognize(otherSignatures, text, "")
+	if ok && isBenign(e, text) {
+		return New(Harmless, benignID, Quote{}), true
+	}
+	return e, ok
+}
 
 // Words returns search words. Each line that OfQuote or OfProgram recognizes contains at least one of them.
 func Words() []string {

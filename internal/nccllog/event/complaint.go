@@ -16,8 +16,10 @@ var levelWords = []string{
 	"unschedulable", "FailedScheduling", "FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", // Kubernetes
 	"BUG: soft lockup", " blocked for more than ", "got completion with error:", // the kernel, libmlx5
 	"command not found", "can't open file", "Permission denied", "Broken pipe",
-	"closing signal SIG", "srun: Force Terminated", "_step_signal: Terminating ", // torchrun and Slurm end processes
 }
+
+// toldWords are in lines with which torchrun and Slurm end processes.
+var toldWords = []string{"closing signal SIG", "srun: Force Terminated", "_step_signal: Terminating "}
 
 // endWords are in lines about a process that ended with an error.
 var endWords = []string{
@@ -101,10 +103,12 @@ var levelForms = forms{
 			`(?:"(?:error|fatal|critical|panic)"|[56]0\b)`),
 	},
 	{words: []string{"error: "}, form: regexp.MustCompile(`(?:^|[:\])>] )error: [A-Za-z]`)},
-	{
-		words: []string{"Terminated"}, whole: true, form: regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?Terminated\s*$`),
-	},
 }
+
+// toldForms are the words of bash about a command that was ended.
+var toldForms = forms{{
+	words: []string{"Terminated"}, whole: true, form: regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?Terminated\s*$`),
+}}
 
 // sourceLines returns the beginnings of places in sources, with the first digit of the line: a word of four bytes is
 // found only if no digit follows.
@@ -119,7 +123,7 @@ func sourceLines(suffixes ...string) (words []string) {
 
 // noComplaint matches what looks like a complaint and is none: the names of variables and codes, and counts of nothing.
 var noComplaint = regexp.MustCompile(`\w+_ERROR\w*|\bERROR(?:_\w+|=\w*)|\b0 ERROR(?:S\b|\(S\))|` +
-	`ERRORS?(?: SUMMARY)?: 0\b|exit status 0|Unable to register cu\w+ factory|` +
+	`ERRORS?(?: SUMMARY)?: 0\b|exit status 0|^ *"?severity"?: "?[A-Z]+"?,?$|` +
 	`slurmstepd: error: couldn't chdir to .*: going to /tmp instead`)
 
 // readComplaint reads a line of level ERROR or worse, and the ending of a process in words that no launcher above uses.
@@ -127,8 +131,15 @@ func readComplaint(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
 	text = withoutCodes(text)
 	p := wordsearch.PairsOf(text)
-	e.detail(ProcessEnd, p.HaveAny(text, endWords) || endForms.match(text, p))
-	return e.Detail == ProcessEnd || p.HaveAny(text, levelWords) || levelForms.match(text, p)
+	switch {
+	case p.HaveAny(text, endWords), endForms.match(text, p):
+		e.Detail = ProcessEnd
+	case p.HaveAny(text, toldWords), toldForms.match(text, p):
+		e.Detail = Told
+	default:
+		return p.HaveAny(text, levelWords) || levelForms.match(text, p)
+	}
+	return true
 }
 
 // Complains reports whether a line has the level ERROR or worse, or reports the ending of a process.
@@ -136,7 +147,8 @@ func Complains(text string) bool { return readComplaint(&Event{}, text, "") }
 
 // withoutCodes removes what looks like a complaint and is none.
 func withoutCodes(text string) string {
-	if find.Any(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " factory", " instead") {
+	if find.Any(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " instead",
+		"severity") {
 		return noComplaint.ReplaceAllString(text, "")
 	}
 	return text

@@ -92,13 +92,22 @@ func readPrintedCUDA(e *Event, text, _ string) bool {
 	return false
 }
 
+const cudaText = "Error text: "
+
+// readCUDAText reads the text of an error of a kernel; other errors have such a field, too.
+func readCUDAText(e *Event, text, _ string) bool {
+	_, name, _ := strings.Cut(text, cudaText)
+	e.Number, e.Name = rankIn(text), find.Cut(strings.TrimSpace(name), 100)
+	return find.Any(e.Name, stickyWords...)
+}
+
 var cudaLibraryWords = []string{
 	"error while loading shared libraries: libcu", "libcudart.so",
 	"error while loading shared libraries: libnccl", "undefined symbol: nccl", "Found no NVIDIA driver",
 	"The NVIDIA driver on your system is too old", "Failed to initialize NVML",
 	"driver/library version mismatch", "No CUDA GPUs are available", "CUDA unknown error",
 	"libnccl.so.2: cannot open shared object", "Unable to load NCCL library", "libnvidia-ml.so",
-	"NVIDIA-SMI has failed", "nvidia-container-cli: initialization error",
+	"system has unsupported display driver / cuda driver combination", "NVIDIA-SMI has failed", "nvidia-container-cli: initialization error",
 }
 
 func readCUDALibrary(e *Event, text, _ string) bool {

@@ -24,7 +24,7 @@ const (
 	OverVerbs          // Warning, FailedOver, Listed: of NET/IB
 	AtSocket           // Trail, Rendezvous, Recoverable: from the source of TCP sockets
 	ProcessEnd         // Complaint: of a process that ended
-	Told               // Exit: by a signal with which users, schedulers and launchers end processes
+	Told               // Exit, Complaint: by a signal with which users, schedulers and launchers end processes
 	Partial            // Finished: a result of a program that goes on
 	Stated             // Finished: in words that also a script may print, whatever became of its program
 )

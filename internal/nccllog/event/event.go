@@ -68,6 +68,7 @@ const (
 	FailureWords               // a line of another program that has no level and speaks of a failure
 	RankMissing                // by NCCL's RAS service: it did not answer, or is considered dead
 	RanksDiffer                // by RAS: they are not at the same operation, or not in the same state
+	Reason                     // of a failure that other lines report; Name is the text
 	Stalled                    // ranks that wait for others, by Horovod
 	RankNamed                  // by RAS, in the lines after what it says of the rank
 	Finished                   // the program succeeded

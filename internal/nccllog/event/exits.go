@@ -192,8 +192,27 @@ func readFatalLog(e *Event, text, _ string) bool {
 	return find.Any(text, "F0", "F1", ": F ") && fatalLog.MatchString(text)
 }
 
-// readContainerStart leaves out what the kubelet tries again.
-func readContainerStart(_ *Event, text, _ string) bool {
+// reasonWords are in lines that say why a process failed, in front of the reason or as a part of it.
+var reasonWords = []string{
+	pyxisQuotes, "'s node was preempted", "OFI addrinfo() failed", "PSM3 can't open nic", "hfi_userinit: ",
+	"Unable to create ah",
+}
+
+const pyxisQuotes = "error: pyxis:     "
+
+func readReason(e *Event, text, _ string) bool {
+	said := text[len(prefix.Labels(text)):]
+	if _, quoted, ok := strings.Cut(text, pyxisQuotes); ok {
+		said = quoted
+	}
+	e.Name = find.Cut(strings.TrimSpace(said), 160)
+	return e.Name != ""
+}
+
+// readContainerStart reads the reason, if the line has it. It leaves out what the kubelet tries again.
+func readContainerStart(e *Event, text, _ string) bool {
+	_, said, _ := strings.Cut(text, "OCI runtime create failed: ")
+	e.Name = find.Cut(strings.TrimSpace(said), 160)
 	return !strings.Contains(text, "FailedCreatePodSandBox")
 }
 
@@ -225,9 +244,16 @@ func readFabricManager(e *Event, _, _ string) bool {
 // readFailureWords reads a line without a level. Programs go on without what they look for or import.
 func readFailureWords(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
-	return !isNotice(text) && !find.Any(text, "INFO", "DEBUG", "WARN", "Warning", " 0 failed", "Failed to import",
-		"Failed to find", "failed to find", "falling back")
+	return !isNotice(text) && !find.Any(text, "INFO", "DEBUG", "WARN", " 0 failed", "Failed to import",
+		"Failed to find", "failed to find", "falling back") &&
+		(!strings.Contains(text, "Warning") || strings.Contains(text, "leaked semaphore")) &&
+		(!strings.Contains(text, "0 ") || !noneFailed.MatchString(text))
 }
+
+// noneFailed matches a count of nothing: "0 tests completed and failed residual checks".
+var noneFailed = regexp.MustCompile(`(?:^|[^\d.])0 (?:\w+ ){1,4}failed\b`)
+
+func readResiduals(_ *Event, text, _ string) bool { return !noneFailed.MatchString(text) }
 
 // readKubeletRetries reads how often the kubelet failed: a few times are common while a node or a volume gets ready.
 func readKubeletRetries(_ *Event, text, _ string) bool {

@@ -197,6 +197,7 @@ func readRendezvous(e *Event, text, _ string) bool {
 // storeClosed are words about the connection to the store of c10d.
 var storeClosed = []string{
 	"ailed to recv, got 0 bytes", " got error: Connection reset by peer", " got error: Broken pipe",
+	"sendBytes failed on SocketImpl(", "TCPStore server has shut down too early",
 }
 
 func readStoreWarning(e *Event, text, _ string) bool {

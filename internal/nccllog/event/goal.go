@@ -36,6 +36,8 @@ var goalForms = forms{
 	{words: []string{"train_runtime"}, form: regexp.MustCompile(`\btrain_runtime['"]?\s*[:=]`)}, // transformers
 	{words: []string{"Do not forget to share your model on "}},                                  // transformers
 	{words: []string{"`Trainer.fit` stopped: "}, form: regexp.MustCompile("`max_\\w+=.*` reached")},
+	{words: []string{"residual checks"}, form: regexp.MustCompile(`\b[1-9]\d* tests completed and passed residual checks`)},
+	{words: []string{"Application shutdown complete"}},                                             // uvicorn
 	{words: []string{"[after training is done]"}},                                                  // Megatron-LM
 	{words: []string{"worker group successfully finished"}},                                        // torchrun
 	{words: []string{"Job '"}, form: regexp.MustCompile(`^Job '[\w.-]+' succeeded$`), whole: true}, // Ray
@@ -84,7 +86,7 @@ func readStated(e *Event, text, _ string) bool {
 func (e Event) IsTeardown() bool {
 	switch e.Kind {
 	case Warning, SocketClosed, SocketFailed, ConnectFailed, Consequence, Trail, Rendezvous, Watchdog, TimeLimit,
-		FailureWords, Stalled, RanksDiffer, AsyncEvent, Result:
+		FailureWords, Reason, Stalled, RanksDiffer, AsyncEvent, Result:
 		return true
 	case BadCompletion:
 		return e.Class() != Own

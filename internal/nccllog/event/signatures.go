@@ -567,6 +567,12 @@ var frameworkSignatures = []Signature{
 		Words:   BenchmarkEnds,
 		Example: "# Out of bounds values : 2 FAILED",
 	},
+	{ // testing/ptest/HPL_pdinfo.c of HPL
+		ID: "wrong-residuals", Kind: WrongResults, What: "HPL failed",
+		Class: Own, Cause: "unknown", Confidence: Possible,
+		Words: []string{"tests completed and failed"}, Read: readResiduals,
+		Example: "              1 tests completed and failed residual checks,",
+	},
 	{ // gloo/transport/tcp/pair.cc and unbound_buffer.cc
 		ID: "gloo-closed", Kind: SocketClosed, What: "connection of gloo closed by its peer",
 		Class: Followed,
@@ -639,6 +645,26 @@ var frameworkSignatures = []Signature{
 		Words: cudaPrefixes, Read: readPrintedCUDA,
 		Example: "RuntimeError: CUDA error: an illegal memory access was encountered",
 	},
+	{ // programs that print the fields of an error on lines of their own
+		ID: "cuda-error-text", Kind: CUDAError, What: "CUDA error",
+		Class: Own, Cause: "cuda-error", Confidence: Certain,
+		Words: []string{cudaText}, Read: readCUDAText,
+		Example: "    Error text: an illegal memory access was encountered",
+	},
+	{ // rocdevice.cpp of ROCclr
+		ID: "hsa-error", Kind: Recoverable, What: "error of a GPU",
+		Class: Own, Cause: "cuda-error", Confidence: Likely,
+		Words: []string{"aborting with error : HSA_STATUS_"},
+		Example: ":0:rocdevice.cpp:3586: Callback: Queue 0x7f78cb400000 aborting with error : " +
+			"HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016",
+	},
+	{ // src/common/api_wrapper of oneCCL
+		ID: "oneccl-port", Kind: Listed, What: "a port of the fabric between GPUs failed",
+		Class: Soft, Cause: "port-error", Confidence: Possible,
+		Words: []string{"port issue: { status: failed"},
+		Example: "2025:04:02-03:30:40:(4119976) |CCL_WARN| host: gpu-a, rank: 0, local_port_id: { 65559 0 1 }, " +
+			"port issue: { status: failed, details: training timeout }",
+	},
 	{
 		ID: "cuda-error-driver", Kind: CUDAInstall, What: "CUDA driver or library missing",
 		Class: Own, Cause: "cuda-install", Confidence: Likely,
@@ -689,6 +715,12 @@ var frameworkSignatures = []Signature{
 			"TERM_MEMLIMIT", "job killed: mem ",    // LSF, PBS
 		},
 		Example: "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1234kB",
+	},
+	{ // enroot's log as pyxis prints it, Ray, MPICH, psm3 and opa-psm2, NVSHMEM
+		ID: "reason", Kind: Reason, What: "it says why",
+		Class: Soft, Cause: "unknown", Confidence: Possible,
+		Words: reasonWords, Read: readReason,
+		Example: "slurmstepd: error: pyxis:     id: cannot find name for user ID 42",
 	},
 	{ // pyxis, plugins of Slurm, runc
 		ID: "container-start", Kind: Aborted, What: "the container did not start",
@@ -789,7 +821,7 @@ var frameworkSignatures = []Signature{
 		Words: []string{
 			"ActorDiedError", "RayActorError", "The actor died", "actor is dead", "WorkerCrashedError", "RayTaskError",
 			"Worker exit type: SYSTEM_ERROR", "worker died or was killed", // Ray
-			"Horovod has been shut down", "death signal, shutting down workers", // torchrun
+			"Horovod has been shut down",
 			"died unexpectedly", "EngineDeadError", "EngineCore encountered a fatal error", // vLLM
 			"EngineCore hit an exception", "EngineCore failed to start", "ngine core initialization failed",
 			"Got fatal signal from worker processes",
@@ -814,7 +846,8 @@ var frameworkSignatures = []Signature{
 			"Error executing job with overrides", "[  FAILED  ]", "An unexpected system state has occurred",
 			".EnforceNotMet", "Loss is nan, stopping training", "Loss is inf, stopping training",
 			" (unix time) try \"date -d @",
-			"Exception in device=", // torch_xla
+			"Exception in device=",      // torch_xla
+			"failed with synapse error", // Gaudi
 		},
 		Example: "Error executing job with overrides: ['nodes=4']",
 	},
@@ -900,12 +933,13 @@ var frameworkSignatures = []Signature{
 		Words:   []string{" CANCELLED AT ", "TERM_OWNER", "TERM_ADMIN", "TERM_PREEMPT"}, // LSF
 		Example: "slurmstepd: error: *** STEP 1234.0 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 ***",
 	},
-	{ // Lightning, launch.py of DeepSpeed and older PyTorch, srun, Weights & Biases
+	{ // Lightning, launch.py of DeepSpeed and older PyTorch, torchrun, srun, Weights & Biases
 		ID: "signalled", Kind: Aborted, What: "told to end by a user or a signal",
 		Class: Followed,
 		Words: []string{
 			"Detected KeyboardInterrupt, attempting graceful", "] Received SIGTERM: ", "ain process received SIG",
 			"srun: forcing job termination", "mpirun: killing job", "Ctrl + C detected", "Control-C detected",
+			"death signal, shutting down workers",
 		},
 		Example: "Detected KeyboardInterrupt, attempting graceful shutdown ...",
 	},
@@ -1013,7 +1047,7 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "complaint", Kind: Complaint, What: "an error that is not known",
 		Class: Soft, Cause: "unknown", Confidence: Possible,
-		Words: slices.Concat(levelWords, endWords, levelForms.words(), endForms.words()), Read: readComplaint,
+		Words: slices.Concat(levelWords, endWords, toldWords, levelForms.words(), endForms.words(), toldForms.words()), Read: readComplaint,
 		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
 	},
 	{
@@ -1024,6 +1058,7 @@ var frameworkSignatures = []Signature{
 			"eceived signal ", "SIGTERM received", "SIGINT received", "preempted",
 			"ssh: connect to host ", "ssh: Could not resolve hostname ", "send disconnect: Broken pipe",
 			"closed by remote host", "response from daemon: ",
+			"leaked semaphore objects to clean up", // of Python, after its processes ended otherwise
 		}, Read: readFailureWords,
 		Example: "trainer: the step failed on 3 hosts",
 	},
@@ -1055,6 +1090,10 @@ var noticeSignatures = []Signature{
 		ID: "error-trail", Kind: Trail, What: "NCCL returned an error",
 		Class:   Followed,
 		Example: "a:1:9 [0] NCCL INFO init.cc:1350 -> 2",
+	},
+	{ // benign.tsv
+		ID: benignID, Kind: Harmless, What: "a complaint that runs with success have, too",
+		Example: "[NeMo E 2025-10-08 17:33:39 perf_metrics:110] Failed to calculate TFLOPs per sec per GPU.",
 	},
 	{
 		ID: "last-error", Kind: Warning, What: "NCCL's last warning, which is not known",

@@ -42,9 +42,12 @@ func (w *writer) run(r story.Run) {
 	w.line("Ran:       %s", ranLine(r))
 	w.line("Network:   %s", networkLine(r.Network))
 	w.evidence(r.Network.Evidence)
-	w.line("GPUDirect: %s", joined(string(r.GPUDirect), r.GPUReason))
+	w.line("GPUDirect: %s", gpuDirectLine(r))
 	w.line("Outcome:   %s", outcomeLine(r))
 	if r.Outcome == story.OutcomeOK {
+		if r.Finished != nil {
+			w.evidence([]story.Evidence{*r.Finished})
+		}
 		w.evidence(r.Survived)
 	}
 	if len(r.Variables) > 0 {
@@ -103,6 +106,14 @@ func networkLine(n story.Network) string {
 	return joined(name, n.Why)
 }
 
+// gpuDirectLine says nothing of NICs that no channel needed.
+func gpuDirectLine(r story.Run) string {
+	if r.Network.Transport == story.NoTransport {
+		return "not needed on one node"
+	}
+	return joined(string(r.GPUDirect), r.GPUReason)
+}
+
 // outcomeLine leaves the summary to the causes if there are any.
 func outcomeLine(r story.Run) string {
 	switch {
@@ -120,7 +131,12 @@ func health(r story.Run) string {
 	if len(r.Survived) > 0 {
 		text = "the run went on after each fault that a line reports"
 	}
-	if r.Ended {
+	switch {
+	case r.Finished != nil && len(r.Survived) > 0:
+		return "the program reported success, in spite of the faults that lines report"
+	case r.Finished != nil:
+		return "the program reported success"
+	case r.Ended:
 		return text
 	}
 	text += ", and no line shows its end"
@@ -163,7 +179,7 @@ func (w *writer) causes(r story.Run) {
 		switch {
 		case i > 0:
 			heading = fmt.Sprintf("Or (%s)", c.Confidence)
-		case c.ID == story.UnknownCause:
+		case c.ID == story.UnknownCause && !c.Stated:
 			heading = "No cause"
 		}
 		w.line("")
