@@ -76,7 +76,7 @@ Outcome:   ok: the run went on after each fault that a line reports
 `},
 		"not ended, on one node": {story.Story{Runs: []story.Run{alone}}, `Ran:       NCCL 2.28.9, 8 ranks on 1 node
 Network:   no network was needed
-GPUDirect: 
+GPUDirect: not needed on one node
 Outcome:   ok: no line reports a fault, and no line shows its end
 `},
 		"failed, then healthy": {story.Story{Runs: []story.Run{failed, {Ranks: 1}}}, `Run 1 of 2
