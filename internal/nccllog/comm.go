@@ -46,6 +46,7 @@ func readMember(p *Parser, r *rank, l *logLine, c comm) {
 	if c.started {
 		r.started = p.ranks.seq
 	}
+	r.MNNVL = r.MNNVL || c.fabric
 	if c.nodes > 0 {
 		if c.nodes > r.Nodes || r.Topology.Text == "" {
 			r.Topology = l.quote()
@@ -92,6 +93,7 @@ type comm struct {
 	id                 []byte
 	started, complete  bool
 	closing, destroyed bool
+	fabric             bool // NVLink joins its machines
 }
 
 func commOf(text []byte) comm {
@@ -106,6 +108,8 @@ func commOf(text []byte) comm {
 			setFirst(&c.ranks, word)
 		case "nNodes":
 			setFirst(&c.nodes, word)
+		case "MNNVL":
+			c.fabric = string(word) == "1"
 		case "commId":
 			c.id = word[:min(len(word), 24)]
 		case "Init":

@@ -14,6 +14,8 @@ func readInfoN(p *Parser, r *rank, l *logLine) {
 	switch t := l.text; {
 	case find.Begins(t, "NET/"):
 		readInfoNet(p, r, l)
+	case find.Begins(t, "NCCL progress counter monitor: ") && bytes.Contains(t, []byte(" still pending after ")):
+		keep(p, r, event.New(event.Stalled, "progress-counter", l.quote()))
 	case find.Begins(t, interfaces): // up to 2.3
 		if a := p.ranks.texts.address(t[len(interfaces):]); a.Interface != "" && len(r.Sockets) < maxList {
 			r.Sockets = append(r.Sockets, a)
@@ -106,6 +108,9 @@ func readDevice(p *Parser, r *rank, l *logLine, said []byte) bool {
 		return false
 	case find.Begins(said, "Made virtual device "):
 		readVirtual(p, r, said)
+		return false
+	case bytes.Contains(said, []byte("retrieved an 'unused' request")):
+		keep(p, r, event.New(event.Stalled, "unused-request", l.quote()))
 		return false
 	case bytes.Contains(said, []byte(": Replacing QP: ")): // after the name of the function
 		e := event.New(event.FailedOver, "queue-pairs-moved", l.quote())
@@ -230,7 +235,8 @@ func (p *vocabulary) hca(text []byte) (HCA, bool) {
 		return HCA{}, false
 	}
 	port := find.NumberAfter(string(text[colon:]), ":")
-	return HCA{Name: p.word(text[:colon]), Port: port, Layer: p.word(text[slash+1:])}, true
+	name, direct := bytes.CutSuffix(text[:colon], []byte("_dma"))
+	return HCA{Name: p.word(name), Port: port, Layer: p.word(text[slash+1:]), DataDirect: direct}, true
 }
 
 // readVirtual reads a device that 2.24 and later join from several: "[4] name=mlx5_0+mlx5_1 speed=800000 ndevs=2". Its

@@ -22,6 +22,7 @@ type Run struct {
 	Ranks     []Rank
 	Events    []event.Event          // in the order of the input
 	Tests     Tests                  // output of nccl-tests
+	Diagnosis Diagnosis              // of NCCL's own diagnostics
 	Finished  event.Event            // the last of its kind; no text: no line says that the program succeeded
 	Ringed    int                    // ranks that a ring lists: a lower bound of the size of the job
 	Env       []Variable             // NCCL variables that are set on command lines or printed by programs
@@ -50,9 +51,10 @@ type Rank struct {
 	File   string
 	Glued  bool // seen only in a line that another process had begun
 
-	Number  int // in the largest communicator; -1 if unknown
-	World   int // ranks of that communicator
-	Nodes   int
+	Number  int  // in the largest communicator; -1 if unknown
+	World   int  // ranks of that communicator
+	Nodes   int  // machines, or groups of machines that NVLink joins
+	MNNVL   bool // NVLink joins machines of the job
 	Version string
 
 	Bootstrap Address
@@ -93,6 +95,8 @@ type HCA struct {
 	Name  string
 	Port  int
 	Layer string // IB, RoCE, UNSPECIFIED
+
+	DataDirect bool // GPUs are reached by a PCI function of their own: NCCL calls the device NAME_dma
 }
 
 // Variable is an environment variable that NCCL read.

@@ -38,6 +38,7 @@ type Parser struct {
 	ignored      event.Place // of an exception that Python ignored, as it does when it exits
 	osuAt        event.Place // of the last header of an OSU benchmark
 	report       report
+	diagnosis    Diagnosis
 	noRDMA       event.Place // the last line in which railhead-pod says so
 	plainVersion string
 	env          []Variable
@@ -79,6 +80,10 @@ func readLine(p *Parser, at event.Place, line []byte) {
 // readSegment reads the level and the text that one process wrote, and returns its rank, or nil. Torn: another process
 // had begun the line.
 func readSegment(p *Parser, at event.Place, line, before, text []byte, torn bool) *rank {
+	if find.Begins(text, "DIAG") {
+		readDiagnosis(p, at, line, text[5:])
+		return nil
+	}
 	s := prefix.SourceOf(before)
 	r := p.ranks.rankOf(s, at, line, torn)
 	if r == nil {
@@ -90,8 +95,30 @@ func readSegment(p *Parser, at event.Place, line, before, text []byte, torn bool
 		readInfo(p, r, l)
 	case find.Begins(text, "WARN"):
 		readWarn(p, r, l)
+	case find.Begins(text, "ATTN"):
+		readAttention(p, r, l)
 	}
 	return r
+}
+
+// readDiagnosis reads a line of NCCL's diagnostics, which one rank prints for all.
+func readDiagnosis(p *Parser, at event.Place, line, text []byte) {
+	said := find.Text(text, 2*maxText)
+	p.diagnosis.read(said)
+	if e, ok := event.OfDiagnosis(said); ok {
+		e.Quote = quoteOf(at, line)
+		keep(p, nil, e)
+	}
+}
+
+// readAttention reads a line of level ATTN. What it says need be no fault.
+func readAttention(p *Parser, r *rank, l *logLine) {
+	if e, ok := event.OfAttention(find.Text(l.text, 2*maxText)); ok {
+		e.Quote = l.quote()
+		keep(p, r, e)
+		return
+	}
+	readInfo(p, r, l)
 }
 
 // End records which line of an input was its last. The tail has the last lines, as in Reading.

@@ -49,7 +49,7 @@ func (p *Parser) Log() Log {
 
 // complete adds the facts that do not come from the run's own lines.
 func complete(p *Parser, run *Run, number int, begins beginnings) {
-	run.Trained, run.Truncated = p.trained, p.ranks.truncated
+	run.Trained, run.Truncated, run.Diagnosis = p.trained, p.ranks.truncated, p.diagnosis
 	run.Ends = begins.ends(number, p.ends)
 	until := p.ranks.seq
 	if number+1 < begins.runs && len(run.Ranks) > 0 {

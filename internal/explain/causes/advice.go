@@ -52,6 +52,13 @@ var pluginAdvice = &advice{
 		"what NCCL tried to load.",
 }
 
+var unusedAdvice = &advice{
+	title: "a fault of NCCL 2.28 to 2.30",
+	fix: "Start the processes again: they do not recover. No setting is known to avoid it; try NCCL before 2.28 or after " +
+		"2.30.7.",
+	experiment: "`railhead wire` shows that no data moves any more, while all processes live.",
+}
+
 // advised returns a copy of candidates with other words.
 func advised(a *advice, found []candidate) []candidate {
 	for i := range found {

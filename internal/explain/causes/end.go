@@ -173,9 +173,12 @@ func endCauses(in *input, end event.Event) []candidate {
 	if len(events) > 1 && !slices.ContainsFunc(events[1:], func(e event.Event) bool { return !e.IsWait() }) {
 		lost = "the others waited for it"
 	}
-	switch {
+	const aborted = -6
+	switch warned := lastWarning(in); {
 	case end.Kind == event.TimeLimit:
 		return outOfTime(in.run, events)
+	case end.Kind == event.Exit && end.Code == aborted && len(warned) > 0: // of its own exception
+		return warned
 	case end.IsAnnounced():
 		return likely(story.PeerDied, ended(in.run, end)+", before any process reported a failure", events...)
 	case end.Kind == event.Exit && end.Code == -7:

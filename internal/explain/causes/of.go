@@ -70,6 +70,8 @@ func listedCause(in *input, e event.Event) []candidate {
 		switch s := event.SignatureOf(e); {
 		case s.ID == "goal-missed":
 			return advised(missedAdvice, one(s.Cause, s.Confidence, "its last line says so", e))
+		case s.ID == "unused-request":
+			return advised(unusedAdvice, one(s.Cause, s.Confidence, who+": "+s.What, e))
 		case s.Cause != "":
 			return one(s.Cause, s.Confidence, who+": "+s.What, e)
 		}
@@ -92,6 +94,9 @@ func shmCauses(in *input, e event.Event) []candidate {
 
 func gpuCauses(in *input, e event.Event) []candidate {
 	detail := in.run.Who(e) + ": " + e.String()
+	if e.Detail == event.OverFabric && (in.run.OverFabric() || e.Code == notPermitted) {
+		return fabricCauses(detail, e)
+	}
 	switch e.Kind {
 	case event.OutOfMemory:
 		return certain(story.GPUOOM, detail, e)
@@ -110,6 +115,23 @@ func gpuCauses(in *input, e event.Event) []candidate {
 	default:
 	}
 	return one(story.CUDAError, cudaConfidence(e), detail, e)
+}
+
+const notPermitted = 800 // of cudaError_t
+
+// fabricCauses judges an error of memory that other machines may map over NVLink, by its number.
+func fabricCauses(detail string, e event.Event) []candidate {
+	switch e.Code {
+	case 101:
+		detail += ": the other GPU is not in the same IMEX domain"
+	case 400, 401:
+		detail += ": the IMEX domain lost its state, though its probes may be green"
+	case notPermitted:
+		detail += ": the pod may not use its IMEX channel, or has none"
+	case 801:
+		detail += ": the IMEX channel is not of this job's domain, or the clique has two domains"
+	}
+	return slices.Concat(likely(story.IMEX, detail, e), possible(story.NVLS, "NVLink SHARP may fail alone", e))
 }
 
 // cudaConfidence: an error of a kernel stands for itself; an invalid argument or a system error may have been caused.

@@ -113,10 +113,15 @@ func (run *Run) Nodes() int {
 	for _, r := range run.Log.Ranks {
 		n = max(n, r.Nodes)
 	}
-	if n > 0 {
+	hosts, numbers := run.hosts(), map[int]bool{}
+	switch {
+	case run.OverFabric() && n <= 1 && len(hosts) <= 1:
+		return 0
+	case run.OverFabric():
+		return max(n, len(hosts))
+	case n > 0:
 		return n
 	}
-	hosts, numbers := run.hosts(), map[int]bool{}
 	for _, r := range run.Log.Ranks {
 		if r.Number >= 0 && r.World > 0 {
 			numbers[r.Number] = true
@@ -132,6 +137,11 @@ func (run *Run) Nodes() int {
 		return 1
 	}
 	return 0
+}
+
+// OverFabric reports whether NVLink joins machines of the job.
+func (run *Run) OverFabric() bool {
+	return slices.ContainsFunc(run.Log.Ranks, func(r nccllog.Rank) bool { return r.MNNVL })
 }
 
 func (run *Run) hosts() []string {

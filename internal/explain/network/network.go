@@ -46,6 +46,9 @@ func judgeNetwork(n *judged) {
 	n.network = story.Network{Name: name, Kind: kindOf(n.seq, name), Evidence: []story.Evidence{}}
 	if n.network.Kind == story.IB {
 		n.network.LinkLayer = linkLayer(n.run)
+		if name == spectrumX && n.network.LinkLayer == LayerUnknown {
+			n.network.LinkLayer = LayerRoCE
+		}
 		if n.network.LinkLayer == LayerRoCE {
 			n.network.Kind = story.RoCE
 		}
@@ -137,8 +140,11 @@ func kindOf(s *failures.Sequence, name string) story.Kind {
 // src/ib_plugin.c).
 func isVerbs(name string) bool {
 	return name == "IB" || strings.HasPrefix(name, "IBext") || strings.HasPrefix(name, "NCCL RDMA Plugin") ||
-		name == "RoCE" || name == "ANP" || name == "RCCL-ANP"
+		name == "RoCE" || name == "ANP" || name == "RCCL-ANP" || name == spectrumX
 }
+
+// spectrumX is NVIDIA's plugin for RoCE over Spectrum-X.
+const spectrumX = "SPCX"
 
 // kindByLines judges a log in which no line names the network, by its device lists and failures.
 func kindByLines(s *failures.Sequence) story.Kind {

@@ -35,6 +35,9 @@ func use(n *judged) (story.Transport, string, []story.Evidence) {
 	case nodes == 1 && alone(n):
 		return story.NoTransport, "one node: no network between nodes was needed",
 			facts.Quotes(n.run.Topology(), chosen)
+	case alone(n) && (t.fabric > 0 || n.run.OverFabric()):
+		return story.NVLink, "NVLink carried the data between the nodes (MNNVL), as it should: no NIC was needed",
+			facts.Quotes(n.run.Topology())
 	case t.socket > 0 && socketsFailed(n.run):
 		failed := n.run.Events(event.ConnectFailed, event.Trail)[0]
 		return story.Unconnected, "TCP sockets were chosen, but the run failed while they were connected: " +
@@ -44,8 +47,6 @@ func use(n *judged) (story.Transport, string, []story.Evidence) {
 			facts.Quotes(t.onTCP, chosen, listed)
 	case n.network.Kind == story.Socket:
 		return story.TCP, "NCCL chose TCP sockets, no RDMA", facts.Quotes(chosen, listed)
-	case t.fabric > 0:
-		return story.NVLink, "NVLink carried the data between the nodes (MNNVL), no NIC", facts.Quotes(n.run.Topology())
 	case n.network.Kind == story.NoNetwork:
 		return story.Unconnected, "NCCL found no network and ended", []story.Evidence{}
 	}

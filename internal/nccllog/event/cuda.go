@@ -23,6 +23,8 @@ func readCUDA(e *Event, text, where string) bool {
 	if !isNotReady(e.Name, e.Code) {
 		e.Kind = kindOfCUDA(e.Name, e.Code, low, where)
 	}
+	e.detail(OverFabric, slices.Contains([]int{101, 400, 401, 800, 801}, e.Code) && slices.ContainsFunc(
+		[]string{"p2p.cc", "nvls.cc", "mnnvl.cc", "multicast.cc"}, func(f string) bool { return IsSource(where, f) }))
 	return true
 }
 

@@ -56,7 +56,8 @@ const (
 
 // signatures is the table of lines that show how a run went. Of two rows that match a line, the first one counts. The
 // words come from the sources of NCCL 2.4 to 2.30, RCCL, their plugins, PyTorch and the launchers.
-var signatures = slices.Concat(ncclSignatures, ofiSignatures, otherSignatures, noticeSignatures)
+var signatures = slices.Concat(ncclSignatures, ofiSignatures, otherSignatures, noticeSignatures,
+	diagSignatures, attnSignatures)
 
 // otherSignatures are lines without NCCL's name.
 var otherSignatures = slices.Concat(goalSignatures, transferSignatures, frameworkSignatures)

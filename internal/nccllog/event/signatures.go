@@ -1082,6 +1082,18 @@ var noticeSignatures = []Signature{
 		Example: "a:1:9 [0] NCCL INFO NET/IB: ncclIbResiliencyReplaceQps: Replacing QP: qpIndex=0 (qp_num=12, " +
 			"devIndex=0) to qpIndex=1 (qp_num=13, devIndex=1) on send communicator (comm=0x1)",
 	},
+	{ // src/transport/net_ib/p2p.cc of 2.28 to 2.30 (NVIDIA/nccl#2334)
+		ID: "unused-request", Kind: Stalled, What: "NCCL dropped the completion of a request, after which collectives hang",
+		Class: Soft, Cause: "unknown", Confidence: Likely,
+		Example: "a:1:9 [0] NCCL INFO NET/IB: ncclIbCompletionEventProcess: Receiver got a completion for a CTS but " +
+			"retrieved an 'unused' request (req=0x7, comm=0x1, id=3, wc.wr_id=0)",
+	},
+	{ // src/progress_monitor.cc of 2.32
+		ID: "progress-counter", Kind: Stalled, What: "a GPU or its PCIe does not make progress",
+		Class: Soft, Cause: "hang-timeout", Confidence: Possible,
+		Example: "a:1:9 [0] NCCL INFO NCCL progress counter monitor: counter DMA still pending after 600s (cudaDev 3, " +
+			"2 comms)",
+	},
 	{
 		ID: "finished", Kind: Finished, What: "finished",
 		Example: "# Avg bus bandwidth    : 42.1",

@@ -5,7 +5,7 @@ import "bytes"
 // Info is NCCL's name and level in front of nearly all that it logs.
 const Info = "NCCL INFO "
 
-// Segment returns the index of "NCCL INFO ", "NCCL WARN " or "NCCL TRACE", or -1. It searches for L, their letter that
+// Segment returns the index of "NCCL INFO ", "NCCL WARN ", "NCCL ATTN ", "NCCL DIAG " or "NCCL TRACE", or -1. It searches for L, their letter that
 // is rarest in texts.
 func Segment(line []byte, from int) int {
 	const before = len("NCC")
@@ -22,7 +22,8 @@ func Segment(line []byte, from int) int {
 		if string(rest[:5]) != "NCCL " {
 			continue
 		}
-		if level := string(rest[5:10]); level == "INFO " || level == "WARN " || level == "TRACE" {
+		switch string(rest[5:10]) {
+		case "INFO ", "WARN ", "ATTN ", "DIAG ", "TRACE":
 			return at - before
 		}
 	}
