@@ -110,6 +110,13 @@ func returned(in *input) []candidate {
 	return nil
 }
 
+// quotesBefore reports whether a program repeated NCCL's last warning before it ended.
+func quotesBefore(in *input, end event.Event) bool {
+	return slices.ContainsFunc(failures.Seen(in.seq, event.Warning), func(e event.Event) bool {
+		return e.Signature == "last-error" && failures.Earlier(e, end)
+	})
+}
+
 // lastWarning quotes the warning that a program repeats with NCCL's result, as ncclGetLastError returns it.
 func lastWarning(in *input) []candidate {
 	results := failures.Seen(in.seq, event.Result)
@@ -174,11 +181,11 @@ func endCauses(in *input, end event.Event) []candidate {
 		lost = "the others waited for it"
 	}
 	const aborted = -6
-	switch warned := lastWarning(in); {
+	switch {
 	case end.Kind == event.TimeLimit:
 		return outOfTime(in.run, events)
-	case end.Kind == event.Exit && end.Code == aborted && len(warned) > 0: // of its own exception
-		return warned
+	case end.Kind == event.Exit && end.Code == aborted && quotesBefore(in, end):
+		return lastWarning(in)
 	case end.IsAnnounced():
 		return likely(story.PeerDied, ended(in.run, end)+", before any process reported a failure", events...)
 	case end.Kind == event.Exit && end.Code == -7:
