@@ -89,7 +89,10 @@ func readRepeated(p *Parser, at event.Place, line []byte, text string) (event.Ev
 	}
 	e := event.OfWarning(text, "")
 	if e.Kind == event.Warning && expected.named && text != "" {
-		e.Signature, e.Name, expected = "last-error", find.Cut(text, 160), repetition{}
+		e.Signature, e.Name = "last-error", find.Cut(text, 160)
+	}
+	if expected.named && text != "" {
+		expected = repetition{}
 	}
 	p.lastError[key] = expected
 	return e, e.Kind != event.Warning || e.Signature == "last-error"
