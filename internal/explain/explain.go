@@ -44,7 +44,7 @@ func judge(log nccllog.Run, machines []Machine) story.Run {
 		r.Finished = new(facts.EvidenceOf(log.Finished.Quote))
 	}
 	r.Variables = variablesToSet(run, r)
-	late := len(failed.Failures) > 0 && run.FailedAfterGoal(failed.Failures[0])
+	late := len(failed.Failures) > 0 && facts.FailedAfterGoal(run, failed.Failures[0])
 	r.Summary = summary(r, late)
 	return r
 }

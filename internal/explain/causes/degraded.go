@@ -104,7 +104,7 @@ func differs(run *facts.Run, names ...string) (story.Difference, bool) {
 func extraHCA(in *input) []candidate {
 	for _, r := range in.run.Log.Ranks {
 		layers := map[string][]string{}
-		for _, h := range in.run.UsedHCAs(r) {
+		for _, h := range facts.UsedHCAs(in.run, r) {
 			layers[h.Layer] = append(layers[h.Layer], h.Name)
 		}
 		ib, roce := layers["IB"], layers["RoCE"]

@@ -28,7 +28,7 @@ func usedIndexes(ranks []nccllog.Rank) map[process]uint64 {
 
 // UsedHCAs returns the HCAs of a rank that the channels of its process go over. If the log shows no channel of any
 // process, these may be all that it lists.
-func (run *Run) UsedHCAs(r nccllog.Rank) []nccllog.HCA {
+func UsedHCAs(run *Run, r nccllog.Rank) []nccllog.HCA {
 	if len(run.used) == 0 {
 		return r.HCAs
 	}

@@ -12,7 +12,7 @@ func (run *Run) AfterGoal(e event.Event) bool {
 }
 
 // FailedAfterGoal reports whether the program said that it succeeded, and a process failed then.
-func (run *Run) FailedAfterGoal(e event.Event) bool { return !run.endedWell && run.FinishedBefore(e) }
+func FailedAfterGoal(run *Run, e event.Event) bool { return !run.endedWell && run.FinishedBefore(e) }
 
 // endedWell reports whether the program said that it succeeded, and no line after that is of a process that failed:
 // then whatever processes report of one another is of their end.

@@ -19,7 +19,7 @@ const (
 // Layers counts the HCAs that channels go over by their link layer; without channels, those that are listed.
 func Layers(run *facts.Run) (ib, roce int) {
 	for _, r := range run.Log.Ranks {
-		for _, h := range run.UsedHCAs(r) {
+		for _, h := range facts.UsedHCAs(run, r) {
 			switch h.Layer {
 			case "IB":
 				ib++
