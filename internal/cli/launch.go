@@ -22,6 +22,7 @@ type launchFlags struct {
 	timeout time.Duration
 	grace   time.Duration
 	force   bool
+	examine bool
 	detachFlags
 }
 
@@ -51,6 +52,7 @@ the command cannot be executed, 127 that it was not found.`,
   railhead launch h-kim -n train --copy train.py -- torchrun train.py --epochs 3
   railhead launch h-kim -n train --copy train.py --copy model.py -e NCCL_DEBUG=INFO -- torchrun train.py
   railhead launch h-kim -n train --timeout 10m -- all_reduce_perf -b 8 -e 8G -f 2 -g 8
+  railhead launch h-kim -n train --nccl-diagnostics -- torchrun train.py
   railhead launch h-kim -n train --log-dir runs/7 -- torchrun train.py
   railhead launch h-kim -n train --detach -- torchrun train.py
   railhead launch h-kim -n train --attach --tail 20
@@ -87,6 +89,8 @@ the command cannot be executed, 127 that it was not found.`,
 	flags.DurationVar(&f.grace, "grace-period", 30*time.Second,
 		"time for ranks to exit after a signal, before the next one")
 	flags.BoolVar(&f.force, "force", false, "run the command even if another one is running in the pods")
+	flags.BoolVar(&f.examine, "nccl-diagnostics", false,
+		"let NCCL 2.31 and later examine the nodes and measure their network first, and sum up its report")
 	f.detachFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("copy") // the flags exist
 	_ = cmd.MarkFlagDirname("log-dir")
@@ -132,6 +136,9 @@ func (a *app) launch(ctx context.Context, name string, argv []string, f launchFl
 		return err
 	}
 	l := launch.New(client, launch.Streams{Out: a.Out, Err: a.Err, Color: a.Color}, job, argv)
+	if f.examine {
+		f.env = append(f.env, launch.DiagnosticsVariable+"=true")
+	}
 	l.Env, l.Files, l.Force, l.Limit, l.Logs = f.env, files, f.force, f.timeout, logs
 	l.Patience, l.Job = launch.NewPatience(f.grace), jobArguments(name, job[0].Pod.Namespace)
 	if f.detach {

@@ -147,6 +147,9 @@ func (l *Session) Report(o Outcome) {
 		l.console.say("Detached: the command goes on. See it with 'railhead launch %s --attach', "+
 			"stop it with 'railhead launch %s --stop'", l.Job, l.Job)
 	} else {
+		if examined(l) {
+			l.console.say("NCCL's diagnostics: %s", diagnosis(l))
+		}
 		l.console.say("Network: %s", l.network(o))
 	}
 	if l.Logs != nil {

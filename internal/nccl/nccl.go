@@ -27,6 +27,7 @@ type Policy struct {
 	Correct      bool   // replace settings of the user that contradict the machine
 	GDRLevel     string // NCCL_NET_GDR_LEVEL; "" leaves NCCL's default
 	SocketIfname string // interface for bootstrap; "" is the default route's
+	Diagnostics  bool   // NCCL examines the nodes and measures their network first
 }
 
 // Source says who decided a variable.
@@ -53,6 +54,7 @@ func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Findi
 	c := &computation{settings: settings{&s, p, map[string]bool{}}, versions: libraryVersions(s)}
 	c.socketInterface()
 	c.sharedMemory()
+	askForDiagnostics(c)
 	if p.Mode == TCP || len(rails) == 0 {
 		c.sockets()
 		return mergedVars(c), c.findings

@@ -98,6 +98,8 @@ func (p *policyFlags) add(flags *pflag.FlagSet) {
 			"(default NCCL's own, PXB)")
 	flags.StringVar(&p.SocketIfname, "socket-ifname", "",
 		"`interface` for bootstrap and connection setup (default that of the default route)")
+	flags.BoolVar(&p.Diagnostics, "nccl-diagnostics", false,
+		"let NCCL 2.31 and later examine the nodes and measure their network before the program trains")
 }
 
 func (p *policyFlags) policy() (nccl.Policy, error) {
