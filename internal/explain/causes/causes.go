@@ -205,8 +205,12 @@ func asCauses(in *input, found []candidate) []story.Cause {
 		if c.id == story.PeerUnreachable && in.seq.First != nil && in.seq.First.Kind == event.OFICompletion {
 			e.Fix, e.Experiment = efaFix, efaExperiment
 		}
-		if a := c.advice; a != nil {
+		switch a := c.advice; {
+		case a != nil:
 			e.Title, e.Fix, e.Experiment = a.title, a.fix, a.experiment
+		case c.id == story.UnknownCause && in.outcome == story.OutcomeFail &&
+			(len(in.run.Log.Ranks) == 0 || in.run.Nodes() == 1): // no network may be in use
+			e.Experiment = programAdvice.experiment
 		}
 		causes = append(causes, story.Cause{
 			ID: c.id, Confidence: c.confidence, Network: e.Network, Summary: e.Title + ": " + c.summary,
