@@ -25,24 +25,28 @@ func summary(r story.Run, late bool) string {
 	if text != "" {
 		text += ": "
 	}
-	text += r.Network.Why
+	return text + r.Network.Why + ending(r, late)
+}
+
+// ending says how the run ended, behind a full stop.
+func ending(r story.Run, late bool) string {
 	switch {
 	case r.Outcome == story.OutcomeUnknown && len(r.Causes) > 0:
-		text += ". The outcome is unknown: " + r.Causes[0].Summary
+		return ". The outcome is unknown: " + r.Causes[0].Summary
 	case late && len(r.Causes) > 0:
-		text += ". It failed after the program had reported success: " + r.Causes[0].Summary
+		return ". It failed after the program had reported success: " + r.Causes[0].Summary
 	case len(r.Causes) > 0:
-		text += fmt.Sprintf(". %s: %s", outcomeWord(r.Outcome), r.Causes[0].Summary)
+		return fmt.Sprintf(". %s: %s", outcomeWord(r.Outcome), r.Causes[0].Summary)
 	case r.Outcome == story.OutcomeDegraded:
-		text += ". " + outcomeWord(r.Outcome) + ": " + r.GPUReason
+		return ". " + outcomeWord(r.Outcome) + ": " + r.GPUReason
 	case r.Outcome == story.OutcomeOK && r.Finished != nil:
-		text += ". The program reported success"
+		return ". The program reported success"
 	case r.Outcome == story.OutcomeOK && len(r.Survived) > 0:
-		text += ". It went on after each fault that a line reports"
+		return ". It went on after each fault that a line reports"
 	case r.Outcome == story.OutcomeOK:
-		text += ". No line reports a fault"
+		return ". No line reports a fault"
 	}
-	return text
+	return ""
 }
 
 func outcomeWord(o story.Outcome) string {

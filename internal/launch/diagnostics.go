@@ -84,4 +84,3 @@ func portRate(l *Session) float64 {
 	}
 	return least
 }
-

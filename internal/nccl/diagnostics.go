@@ -5,8 +5,8 @@ import "fmt"
 // hasDiagnostics is the version since which NCCL examines itself while it sets up a communicator (src/diagnostics).
 var hasDiagnostics = version{2, 31, 0}
 
-// askForDiagnostics asks NCCL to examine the nodes, and to measure each pair of neighbours, before it connects them. Older
-// versions ignore the variables.
+// askForDiagnostics asks NCCL to examine the nodes, and to measure each pair of neighbours, before it connects them.
+// Older versions ignore the variables.
 func askForDiagnostics(c *computation) {
 	if !c.policy.Diagnostics {
 		return

@@ -344,7 +344,8 @@ func isKept(p *Parser, r *rank, e event.Event, many bool) bool {
 // doubtful reports whether later lines decide what an event means: programs go on after some.
 func doubtful(e event.Event) bool {
 	switch e.Kind {
-	case event.Warning, event.Trail, event.Consequence, event.Complaint, event.Reason, event.FailureWords, event.Exception,
+	case event.Warning, event.Trail, event.Consequence, event.Complaint, event.Reason, event.FailureWords,
+		event.Exception,
 		event.Recoverable, event.Stalled, event.Restarted, event.Finished:
 		return !e.Info
 	case event.SocketClosed:

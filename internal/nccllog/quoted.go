@@ -37,8 +37,8 @@ func frameworkEvent(p *Parser, at event.Place, line []byte, text string) (event.
 // traceback begins the stack of an exception of Python.
 const traceback = "Traceback (most recent call last)"
 
-// readIgnored finds exceptions that Python ignores, most of them when it exits: it says so in front of the stack, or the
-// stack shows that finalizers of multiprocessing ran (Lib/multiprocessing/util.py, Modules/atexitmodule.c).
+// readIgnored finds exceptions that Python ignores, most of them when it exits: it says so in front of the stack, or
+// the stack shows that finalizers of multiprocessing ran (Lib/multiprocessing/util.py, Modules/atexitmodule.c).
 func readIgnored(p *Parser, at event.Place, text string) {
 	switch {
 	case find.Any(text, "Exception ignored in", "Error in atexit._run_exitfuncs"):

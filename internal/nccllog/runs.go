@@ -75,10 +75,6 @@ func complete(p *Parser, run *Run, number int, begins beginnings) {
 	for i := range run.Events {
 		e := &run.Events[i]
 		writers.attribute(e)
-		if e.Kind == event.Finished && (e.Detail != event.Stated || run.Finished.Text == "" ||
-			run.Finished.Detail == event.Stated) {
-			run.Finished = *e
-		}
 		if at, ok := byNumber[e.Number]; ok && e.Rank < 0 {
 			e.Rank = at
 		}
@@ -86,6 +82,18 @@ func complete(p *Parser, run *Run, number int, begins beginnings) {
 			e.Number = run.Ranks[e.Rank].Number
 		}
 	}
+	run.Finished = finishedOf(run.Events)
+}
+
+// finishedOf returns the last line with which the program says that it succeeded, rather than words that a script may
+// print.
+func finishedOf(events []event.Event) (last event.Event) {
+	for _, e := range events {
+		if e.Kind == event.Finished && (e.Detail != event.Stated || last.Text == "" || last.Detail == event.Stated) {
+			last = e
+		}
+	}
+	return last
 }
 
 // testsOf returns the tables of a run: each process of a program without MPI writes its own.

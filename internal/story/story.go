@@ -25,15 +25,16 @@ type Skipped struct {
 
 // Run is one start of a job.
 type Run struct {
-	NCCLVersion string       `json:"ncclVersion"` // "2.28.9+cuda12.9"; "unknown" when no line says it
-	Ranks       int          `json:"ranks"`       // 0: no line says it
-	Nodes       int          `json:"nodes"`       // 0: no line says it
-	Network     Network      `json:"network"`
-	Traffic     Traffic      `json:"-"`
-	GPUDirect   GPUDirect    `json:"gpuDirect"`
-	GPUReason   string       `json:"gpuDirectReason,omitempty"` // the line's distance, or the module that lacks
-	Outcome     Outcome      `json:"outcome"`
-	Ended       bool         `json:"ended"`              // a line shows that communicators were closed, or a benchmark's result
+	NCCLVersion string    `json:"ncclVersion"` // "2.28.9+cuda12.9"; "unknown" when no line says it
+	Ranks       int       `json:"ranks"`       // 0: no line says it
+	Nodes       int       `json:"nodes"`       // 0: no line says it
+	Network     Network   `json:"network"`
+	Traffic     Traffic   `json:"-"`
+	GPUDirect   GPUDirect `json:"gpuDirect"`
+	GPUReason   string    `json:"gpuDirectReason,omitempty"` // the line's distance, or the module that lacks
+	Outcome     Outcome   `json:"outcome"`
+	// a line shows that communicators were closed, or a benchmark's result
+	Ended       bool         `json:"ended"`
 	Finished    *Evidence    `json:"finished,omitempty"` // the line with which the program says that it succeeded
 	Summary     string       `json:"summary"`
 	Causes      []Cause      `json:"causes"` // the most probable first

@@ -1,6 +1,6 @@
-// Alarms counts how often `railhead explain` calls a healthy run anything else than ok, and collects the complaints that
-// healthy runs have. It reads whole logs of runs that say themselves how they ended: those of MLPerf, whose last line
-// with run_stop has the status success or aborted.
+// Alarms counts how often `railhead explain` calls a healthy run anything else than ok, and collects the complaints
+// that healthy runs have. It reads whole logs of runs that say themselves how they ended: those of MLPerf, whose last
+// line with run_stop has the status success or aborted.
 //
 //	go run ./tools/alarms [-list] FOLDER...
 //	go run ./tools/alarms -mine FOLDER... > internal/nccllog/event/benign.tsv

@@ -403,14 +403,15 @@ func programEntries() []Entry {
 		},
 		{
 			ID: story.IMEX, Title: "multi-node NVLink has no working IMEX domain",
-			Fix: "Use one way, never both: a ComputeDomain of NVIDIA's DRA driver for the job, whose claim gives each pod its " +
-				"channel (its driver runs IMEX itself, and the host's nvidia-imex is off; only in its mode hostManaged " +
-				"is it on), or nvidia-imex as a service of all nodes of the domain, with its channels in the pods. A " +
-				"channel by hostPath without a domain does not work. After CUDA error 400 with a green domain, reboot " +
-				"the node. NCCL_MNNVL_ENABLE=0 runs without multi-node NVLink.",
-			Experiment: "`nvidia-imex-ctl -H -N` (good: domain UP, all nodes READY, versions equal), `nvidia-smi -q` " +
-				"(Fabric: Completed, equal ClusterUUID and CliqueId on all nodes), `ls /dev/nvidia-caps-imex-channels` " +
-				"in the pod; run once with NCCL_MNNVL_ENABLE=0: if it works, this is the cause.",
+			Fix: "Use one way, never both: a ComputeDomain of NVIDIA's DRA driver for the job, whose claim gives " +
+				"each pod its channel (its driver runs IMEX itself, and the host's nvidia-imex is off; only in its " +
+				"mode hostManaged is it on), or nvidia-imex as a service of all nodes of the domain, with its " +
+				"channels in the pods. A channel by hostPath without a domain does not work. After CUDA error 400 " +
+				"with a green domain, reboot the node. NCCL_MNNVL_ENABLE=0 runs without multi-node NVLink.",
+			Experiment: "`nvidia-imex-ctl -H -N` (good: domain UP, all nodes READY, versions equal), `nvidia-smi " +
+				"-q` (Fabric: Completed, equal ClusterUUID and CliqueId on all nodes), `ls " +
+				"/dev/nvidia-caps-imex-channels` in the pod; run once with NCCL_MNNVL_ENABLE=0: if it works, this " +
+				"is the cause.",
 		},
 		{
 			ID: story.NVLS, Title: "NVLink SHARP (multicast) could not be used",

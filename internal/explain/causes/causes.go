@@ -104,7 +104,8 @@ func unknownCauses(in *input) []candidate {
 		return []candidate{{id: story.UnknownCause, confidence: story.Possible,
 			summary: "no line shows that the set-up of NCCL ended, or that the program went on", evidence: nil}}
 	case len(lines) == 0:
-		return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: "no line is of NCCL or of a training program", evidence: nil}}
+		return []candidate{{id: story.UnknownCause, confidence: story.Possible,
+			summary: "no line is of NCCL or of a training program", evidence: nil}}
 	case slices.Contains([]event.Kind{event.RanksDiffer, event.Stalled, event.OFINoProvider, event.Reason},
 		lines[0].Kind):
 		return causesOf(in, lines[0])
@@ -158,7 +159,8 @@ func lessSure(found []candidate) []candidate {
 }
 
 func unknown(in *input) candidate {
-	c := candidate{id: story.UnknownCause, confidence: story.Possible, summary: "the log does not show why the run failed"}
+	c := candidate{id: story.UnknownCause, confidence: story.Possible,
+		summary: "the log does not show why the run failed"}
 	if len(in.seq.Failures) == 0 {
 		return c
 	}

@@ -63,7 +63,8 @@ func completionCauses(in *input, e event.Event) []candidate {
 			possible(story.HangTimeout, "the peer may hang", e),
 		)
 	}
-	return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: said, evidence: facts.Quotes(e.Quote)}}
+	return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: said,
+		evidence: facts.Quotes(e.Quote)}}
 }
 
 func withComma(text string) string {

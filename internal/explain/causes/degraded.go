@@ -84,11 +84,13 @@ func someOnSocket(in *input) []candidate {
 	text := fmt.Sprintf("%s of %d use TCP (%s), the others use RDMA", words.Count(len(on), "rank"), len(on)+len(off),
 		words.Few(slices.Compact(on), facts.MostNames))
 	if d, ok := differs(in.run, "NCCL_IB_DISABLE", "NCCL_NET", "NCCL_IB_HCA"); ok {
-		return []candidate{{id: story.EnvNotOnAllRanks, confidence: story.Likely, summary: text + "; " + d.What + " is " + values(d),
+		return []candidate{{id: story.EnvNotOnAllRanks, confidence: story.Likely, summary: text + "; " + d.What +
+			" is " + values(d),
 			evidence: joined(lineOf(in.run, d.What), lines)}}
 	}
-	return []candidate{{id: story.HCAAsymmetry, confidence: story.Likely, summary: text, evidence: lines}, {id: story.EnvNotOnAllRanks, confidence: story.Possible,
-		summary: "a variable may be set on some ranks only", evidence: lines}}
+	return []candidate{{id: story.HCAAsymmetry, confidence: story.Likely, summary: text, evidence: lines},
+		{id: story.EnvNotOnAllRanks, confidence: story.Possible,
+			summary: "a variable may be set on some ranks only", evidence: lines}}
 }
 
 func differs(run *facts.Run, names ...string) (story.Difference, bool) {
@@ -119,7 +121,8 @@ func extraHCA(in *input) []candidate {
 			words.Count(len(many), "HCA"))
 		return []candidate{
 			{id: story.ExtraHCA, confidence: story.Likely, summary: text, evidence: facts.Quotes(r.Listed)},
-			{id: story.MixedIBRoCE, confidence: story.Possible, summary: "NCCL may try to connect one kind to the other",
+			{id: story.MixedIBRoCE, confidence: story.Possible, summary: "NCCL may try to connect one kind to the " +
+				"other",
 				evidence: facts.Quotes(r.Listed)},
 		}
 	}
@@ -144,8 +147,9 @@ func withoutGPUDirect(in *input) []candidate {
 		return oneHostWithout(in)
 	}
 	slices.Sort(without)
-	return []candidate{{id: story.PeermemMissing, confidence: story.Likely, summary: "NCCL found no module for the NICs on " +
-		words.Few(slices.Compact(without), facts.MostNames) + ": data goes through host memory", evidence: lines}}
+	return []candidate{{id: story.PeermemMissing, confidence: story.Likely,
+		summary: "NCCL found no module for the NICs on " +
+			words.Few(slices.Compact(without), facts.MostNames) + ": data goes through host memory", evidence: lines}}
 }
 
 // oneHostWithout finds hosts without any GDRDMA while others have it everywhere.

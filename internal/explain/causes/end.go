@@ -99,13 +99,15 @@ func returned(in *input) []candidate {
 		}
 	}
 	for _, e := range failures.Seen(in.seq, event.Warning) {
-		return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: "NCCL returned an error after a " +
-			"warning that railhead does not know",
+		return []candidate{{id: story.UnknownCause, confidence: story.Possible,
+			summary: "NCCL returned an error after a " +
+				"warning that railhead does not know",
 			evidence: facts.Quotes(e.Quote)}}
 	}
 	for _, e := range failures.Seen(in.seq, event.Result, event.Trail, event.Consequence) {
 		return []candidate{{id: story.UnknownCause, confidence: story.Possible,
-			summary: "NCCL returned an error and no warning gives the reason" + moreWords(in), evidence: facts.Quotes(e.Quote)}}
+			summary:  "NCCL returned an error and no warning gives the reason" + moreWords(in),
+			evidence: facts.Quotes(e.Quote)}}
 	}
 	return nil
 }
@@ -123,7 +125,8 @@ func lastWarning(in *input) []candidate {
 	for _, e := range failures.Seen(in.seq, event.Warning) {
 		if e.Signature == "last-error" && e.Name != "" {
 			said := "NCCL gave up after " + strconv.Quote(e.Name)
-			return advised(quotedAdvice, possible(story.UnknownCause, said, append(results[:min(len(results), 1)], e)...))
+			return advised(quotedAdvice, possible(story.UnknownCause, said, append(results[:min(len(results), 1)],
+				e)...))
 		}
 	}
 	return nil

@@ -88,11 +88,13 @@ func netdevs(value string) string {
 func disabled(in *input) []candidate {
 	for _, name := range []string{"NCCL_IB_DISABLE", "NCCL_IBEXT_DISABLE"} {
 		if value, ok := in.run.Env(name); ok && value != "0" && value != "" {
-			return []candidate{{id: story.DisabledByEnv, confidence: story.Certain, summary: name + "=" + value, evidence: lineOf(in.run, name)}}
+			return []candidate{{id: story.DisabledByEnv, confidence: story.Certain, summary: name + "=" + value,
+				evidence: lineOf(in.run, name)}}
 		}
 	}
 	if value, ok := in.run.Env("NCCL_NET"); ok && strings.EqualFold(value, "socket") {
-		return []candidate{{id: story.DisabledByEnv, confidence: story.Certain, summary: "NCCL_NET=" + value, evidence: lineOf(in.run, "NCCL_NET")}}
+		return []candidate{{id: story.DisabledByEnv, confidence: story.Certain, summary: "NCCL_NET=" + value,
+			evidence: lineOf(in.run, "NCCL_NET")}}
 	}
 	return nil
 }

@@ -56,7 +56,8 @@ func oddCause(in *input, id story.CauseID, o oddity, e event.Event, text string)
 	if !o.wholeHost {
 		who = rankNames(in.run, o.ranks)
 	}
-	return []candidate{{id: id, confidence: story.Likely, summary: fmt.Sprintf("%s failed, and %s alone %s", in.run.Who(e), who, text), evidence: lines}}
+	return []candidate{{id: id, confidence: story.Likely, summary: fmt.Sprintf("%s failed, and %s alone %s",
+		in.run.Who(e), who, text), evidence: lines}}
 }
 
 // rankNames names ranks of one host.

@@ -275,7 +275,8 @@ func noNetworkCauses(in *input, e event.Event) []candidate {
 		in.run.Who(e), name)
 	found := fallbackCauses(in)
 	switch {
-	case e.Name != "" && name != "IB" && name != "Socket" && !in.run.Has(event.OFINoProvider, event.OFIFailed): // of a plugin
+	// of a plugin
+	case e.Name != "" && name != "IB" && name != "Socket" && !in.run.Has(event.OFINoProvider, event.OFIFailed):
 		return advised(pluginAdvice, likely(story.UnknownCause, text, e))
 	case len(found) == 0:
 		return likely(story.NoIBDevice, text, e)

@@ -40,7 +40,8 @@ func verbsCauses(in *input, e event.Event) []candidate {
 	case call.Call == "ibv_post_send" || call.Call == "ibv_post_recv" || call.Call == "ibv_set_ece":
 		return possible(story.QPAsyncFatal, said, e)
 	}
-	return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: said, evidence: facts.Quotes(e.Quote)}}
+	return []candidate{{id: story.UnknownCause, confidence: story.Possible, summary: said,
+		evidence: facts.Quotes(e.Quote)}}
 }
 
 func queueCause(call string) story.CauseID {

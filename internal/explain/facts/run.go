@@ -104,8 +104,26 @@ func (run *Run) Version() string {
 	return best
 }
 
-// Nodes returns how many nodes a communicator spans; if no line says so, how many hosts a complete log has.
+// Nodes returns how many nodes a communicator spans; if no line says so, how many hosts a complete log has. 0: unknown.
 func (run *Run) Nodes() int {
+	n, hosts := nodesSaid(run), run.hosts()
+	switch {
+	case run.OverFabric() && n <= 1 && len(hosts) <= 1: // NCCL counts what NVLink joins as one
+		return 0
+	case run.OverFabric():
+		return max(n, len(hosts))
+	case n > 0:
+		return n
+	case len(hosts) > 1:
+		return len(hosts)
+	case run.Size == 1, len(hosts) == 1 && run.Size > 0 && numbered(run) >= run.Size:
+		return 1
+	}
+	return 0
+}
+
+// nodesSaid returns the number of nodes that a line says, or 0.
+func nodesSaid(run *Run) int {
 	n := len(run.Log.Tests.Hosts)
 	if n == 1 && run.Log.Tests.Listed < run.Log.Tests.Ranks {
 		n = 0 // the other lines of the header may name other hosts
@@ -113,30 +131,18 @@ func (run *Run) Nodes() int {
 	for _, r := range run.Log.Ranks {
 		n = max(n, r.Nodes)
 	}
-	hosts, numbers := run.hosts(), map[int]bool{}
-	switch {
-	case run.OverFabric() && n <= 1 && len(hosts) <= 1:
-		return 0
-	case run.OverFabric():
-		return max(n, len(hosts))
-	case n > 0:
-		return n
-	}
+	return n
+}
+
+// numbered counts the ranks with a number in the job.
+func numbered(run *Run) int {
+	numbers := map[int]bool{}
 	for _, r := range run.Log.Ranks {
 		if r.Number >= 0 && r.World > 0 {
 			numbers[r.Number] = true
 		}
 	}
-	if len(hosts) > 1 {
-		return len(hosts)
-	}
-	if len(hosts) == 1 && run.Size > 0 && len(numbers) >= run.Size {
-		return 1
-	}
-	if run.Size == 1 {
-		return 1
-	}
-	return 0
+	return len(numbers)
 }
 
 // OverFabric reports whether NVLink joins machines of the job.

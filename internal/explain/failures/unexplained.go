@@ -32,7 +32,7 @@ func isUnexplained(run *facts.Run, e event.Event) bool {
 	case event.Trail:
 		return !connectedAfter(run, e)
 	case event.Complaint, event.Reason, event.Exception, event.Recoverable:
-		return !run.Progressed(e) && !run.WroteOn(e) && (!run.IsLongAgo(e) || endedBy(run, e))
+		return !wentPast(run, e)
 	case event.Restarted: // before Slurm ends a job, it may train on for a while
 		return !run.Progressed(e) || e.Signature == "requeued"
 	case event.FailureWords, event.Stalled:
@@ -44,6 +44,11 @@ func isUnexplained(run *facts.Run, e event.Event) bool {
 	default:
 	}
 	return false
+}
+
+// wentPast reports whether later lines show that an error of the program ended nothing.
+func wentPast(run *facts.Run, e event.Event) bool {
+	return run.Progressed(e) || run.WroteOn(e) || run.IsLongAgo(e) && !endedBy(run, e)
 }
 
 // connectedAfter reports whether a rank went on after the steps of an error.

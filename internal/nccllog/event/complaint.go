@@ -28,7 +28,8 @@ var endWords = []string{
 	"Memory access fault by GPU", "aborting with error", "fallen off the bus", "Unable to determine the device handle",
 	"Illegal instruction", "Segfault encountered", "code=killed", "code=dumped",
 	"sigkill_handler] Killing subprocess", "all training processes to terminate", // DeepSpeed, Composer
-	"terminated with the following error",                                                                  // torch.multiprocessing
+	// torch.multiprocessing
+	"terminated with the following error",
 	"No available node types can fulfill",                                                                  // Ray
 	"Exception in thread ", "Stack dump without ", "cudaError", "Error while finding module specification", // python -m
 }

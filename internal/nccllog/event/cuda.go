@@ -109,7 +109,8 @@ var cudaLibraryWords = []string{
 	"The NVIDIA driver on your system is too old", "Failed to initialize NVML",
 	"driver/library version mismatch", "No CUDA GPUs are available", "CUDA unknown error",
 	"libnccl.so.2: cannot open shared object", "Unable to load NCCL library", "libnvidia-ml.so",
-	"system has unsupported display driver / cuda driver combination", "NVIDIA-SMI has failed", "nvidia-container-cli: initialization error",
+	"system has unsupported display driver / cuda driver combination", "NVIDIA-SMI has failed",
+	"nvidia-container-cli: initialization error",
 }
 
 func readCUDALibrary(e *Event, text, _ string) bool {

@@ -69,8 +69,6 @@ func (e *Event) ReadDetails() {
 		e.detail(OverVerbs, strings.Contains(e.Text, netIB))
 	case Trail:
 		e.detail(AtSocket, strings.Contains(e.Text, "misc/socket.cc:"))
-	case Exit:
-		e.detail(Told, e.Code == -1 || e.Code == -2 || e.Code == -15)
 	case Rendezvous, Recoverable:
 		e.detail(AtSocket, strings.Contains(e.Text, " socket.cpp:"))
 	default:

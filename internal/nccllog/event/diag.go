@@ -7,9 +7,9 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/find"
 )
 
-// OfDiagnosis returns the event of a line of NCCL's own diagnostics (src/diagnostics, src/ras/diagnostics.cc of 2.31 and
-// later), whose level INFO is the bad news: "gpu-a:41 NCCL DIAG [INFO] ECC: uncorrected volatile errors on rank(s) {3}".
-// What ordinary pods cannot read is no finding.
+// OfDiagnosis returns the event of a line of NCCL's own diagnostics (src/diagnostics, src/ras/diagnostics.cc of 2.31
+// and later), whose level INFO is the bad news: "gpu-a:41 NCCL DIAG [INFO] ECC: uncorrected volatile errors on rank(s)
+// {3}". What ordinary pods cannot read is no finding.
 func OfDiagnosis(text string) (Event, bool) {
 	said, bad := strings.CutPrefix(strings.TrimSpace(text), "[INFO] ")
 	if !bad {
@@ -30,7 +30,8 @@ var diagSignatures = []Signature{
 		Example: "gpu-a:41 NCCL DIAG [INFO] NCCL_* env vars: mismatch across 16 ranks in comm for NCCL_ALGO",
 	},
 	{
-		ID: "diag-bandwidth", Kind: Listed, What: "NCCL's diagnostics: the network of a rank is slower than the others'",
+		ID: "diag-bandwidth", Kind: Listed, What: "NCCL's diagnostics: the network of a rank is slower than the " +
+			"others'",
 		Class: Soft, Cause: "phantom-link", Confidence: Possible,
 		Words: []string{">30% off median"}, Read: readDiagHost,
 		Example: "gpu-a:41 NCCL DIAG [INFO] net bw: same-nic rank 3 (gpu-b): 97.1 Gbit/s, >30% off median",
@@ -38,11 +39,13 @@ var diagSignatures = []Signature{
 	{
 		ID: "diag-iommu", Kind: Listed, What: "NCCL's diagnostics: the IOMMU translates what GPUs and NICs exchange",
 		Class: Soft, Cause: "acs-iommu", Confidence: Likely,
-		Words:   []string{"IOMMU mode: enabled", "IOMMU groups: differ"},
-		Example: "gpu-a:41 NCCL DIAG [INFO] IOMMU mode: enabled (DMA remapping) for 16 relevant device(s) across 2/2 ranks",
+		Words: []string{"IOMMU mode: enabled", "IOMMU groups: differ"},
+		Example: "gpu-a:41 NCCL DIAG [INFO] IOMMU mode: enabled (DMA remapping) for 16 relevant device(s) across " +
+			"2/2 ranks",
 	},
 	{
-		ID: "diag-topology", Kind: Listed, What: "NCCL's diagnostics: rdma_topo finds a way between GPU and NIC that is slow",
+		ID: "diag-topology", Kind: Listed, What: "NCCL's diagnostics: rdma_topo finds a way between GPU and NIC " +
+			"that is slow",
 		Class: Soft, Cause: "acs-iommu", Confidence: Possible,
 		Words:   []string{"rdma_topo check: failed"},
 		Example: "gpu-a:41 NCCL DIAG [INFO] rdma_topo check: failed on rank(s) {0,1}; first rank 0 exit 1: ACS is on",
@@ -62,7 +65,8 @@ var diagSignatures = []Signature{
 	{
 		ID: "diag-nvlink", Kind: Listed, What: "NCCL's diagnostics: links of NVLink are missing or slow",
 		Class: Soft, Cause: "nvls", Confidence: Possible,
-		Words:   []string{"NVLink: link-count mismatch", "NVLink: inactive link(s)", "NVLink: inconsistent link speeds"},
+		Words: []string{"NVLink: link-count mismatch", "NVLink: inactive link(s)",
+			"NVLink: inconsistent link speeds"},
 		Example: "gpu-a:41 NCCL DIAG [INFO] NVLink: inactive link(s) on rank(s) {2}",
 	},
 	{
@@ -80,7 +84,8 @@ var diagSignatures = []Signature{
 		Example: "gpu-a:41 NCCL DIAG [INFO] Net device mlx5_4:1: state=DOWN/Polling (port is not active)",
 	},
 	{
-		ID: "diag-fabric", Kind: Listed, What: "NCCL's diagnostics: GPUs of different nodes cannot map each other's memory",
+		ID: "diag-fabric", Kind: Listed, What: "NCCL's diagnostics: GPUs of different nodes cannot map each " +
+			"other's memory",
 		Class: Soft, Cause: "imex", Confidence: Likely,
 		Words: []string{"handle=CUMEM_FABRIC"},
 		Example: "gpu-a:41 NCCL DIAG [INFO] p2p: srcRank=0 dstRank=4 path=MNNVL handle=CUMEM_FABRIC " +

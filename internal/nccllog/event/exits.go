@@ -40,11 +40,15 @@ func readExit(e *Event, text, _ string) bool {
 	for _, read := range []func(*Event, string) bool{torchExit, mpiExit, srunExit, launcherExit, plainExit, crash} {
 		if read(e, text) {
 			e.Code = codes.ExitSignal(e.Code)
+			e.detail(Told, slices.Contains(toldSignals, e.Code))
 			return e.Code != 0
 		}
 	}
 	return false
 }
+
+// toldSignals are SIGHUP, SIGINT and SIGTERM.
+var toldSignals = []int{-1, -2, -15}
 
 // launcherExit reads the words that only one launcher uses.
 func launcherExit(e *Event, text string) bool {

@@ -36,7 +36,8 @@ var goalForms = forms{
 	{words: []string{"train_runtime"}, form: regexp.MustCompile(`\btrain_runtime['"]?\s*[:=]`)}, // transformers
 	{words: []string{"Do not forget to share your model on "}},                                  // transformers
 	{words: []string{"`Trainer.fit` stopped: "}, form: regexp.MustCompile("`max_\\w+=.*` reached")},
-	{words: []string{"residual checks"}, form: regexp.MustCompile(`\b[1-9]\d* tests completed and passed residual checks`)},
+	{words: []string{"residual checks"},
+		form: regexp.MustCompile(`\b[1-9]\d* tests completed and passed residual checks`)},
 	{words: []string{"Application shutdown complete"}},                                             // uvicorn
 	{words: []string{"[after training is done]"}},                                                  // Megatron-LM
 	{words: []string{"worker group successfully finished"}},                                        // torchrun
@@ -66,7 +67,8 @@ var statedForms = forms{
 		words: []string{"inished training", "ompleted training", "one training"},
 		form:  regexp.MustCompile(`(?i)\b(?:finished|completed|done) training(?:,? (?:in|after|at|took) .*)?\W*$`),
 	},
-	{words: []string{"RESULT,"}, form: regexp.MustCompile(`^RESULT,\w+,\w*,`), whole: true},              // of MLPerf's scripts
+	// of MLPerf's scripts
+	{words: []string{"RESULT,"}, form: regexp.MustCompile(`^RESULT,\w+,\w*,`), whole: true},
 	{words: []string{" exits successfully"}, form: regexp.MustCompile(`Process \d+ exits successfully`)}, // DeepSpeed
 }
 

@@ -1047,7 +1047,8 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "complaint", Kind: Complaint, What: "an error that is not known",
 		Class: Soft, Cause: "unknown", Confidence: Possible,
-		Words: slices.Concat(levelWords, endWords, toldWords, levelForms.words(), endForms.words(), toldForms.words()), Read: readComplaint,
+		Words: slices.Concat(levelWords, endWords, toldWords, levelForms.words(), endForms.words(),
+			toldForms.words()), Read: readComplaint,
 		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
 	},
 	{
@@ -1083,7 +1084,8 @@ var noticeSignatures = []Signature{
 			"devIndex=0) to qpIndex=1 (qp_num=13, devIndex=1) on send communicator (comm=0x1)",
 	},
 	{ // src/transport/net_ib/p2p.cc of 2.28 to 2.30 (NVIDIA/nccl#2334)
-		ID: "unused-request", Kind: Stalled, What: "NCCL dropped the completion of a request, after which collectives hang",
+		ID: "unused-request", Kind: Stalled, What: "NCCL dropped the completion of a request, after which " +
+			"collectives hang",
 		Class: Soft, Cause: "unknown", Confidence: Likely,
 		Example: "a:1:9 [0] NCCL INFO NET/IB: ncclIbCompletionEventProcess: Receiver got a completion for a CTS but " +
 			"retrieved an 'unused' request (req=0x7, comm=0x1, id=3, wc.wr_id=0)",
@@ -1091,7 +1093,8 @@ var noticeSignatures = []Signature{
 	{ // src/progress_monitor.cc of 2.32
 		ID: "progress-counter", Kind: Stalled, What: "a GPU or its PCIe does not make progress",
 		Class: Soft, Cause: "hang-timeout", Confidence: Possible,
-		Example: "a:1:9 [0] NCCL INFO NCCL progress counter monitor: counter DMA still pending after 600s (cudaDev 3, " +
+		Example: "a:1:9 [0] NCCL INFO NCCL progress counter monitor: counter DMA still pending after 600s (cudaDev " +
+			"3, " +
 			"2 comms)",
 	},
 	{

@@ -5,8 +5,8 @@ import "bytes"
 // Info is NCCL's name and level in front of nearly all that it logs.
 const Info = "NCCL INFO "
 
-// Segment returns the index of "NCCL INFO ", "NCCL WARN ", "NCCL ATTN ", "NCCL DIAG " or "NCCL TRACE", or -1. It searches for L, their letter that
-// is rarest in texts.
+// Segment returns the index of "NCCL INFO ", "NCCL WARN ", "NCCL ATTN ", "NCCL DIAG " or "NCCL TRACE", or -1. It
+// searches for L, their letter that is rarest in texts.
 func Segment(line []byte, from int) int {
 	const before = len("NCC")
 	for at := from + before; at < len(line); at++ {

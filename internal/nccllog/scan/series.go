@@ -22,7 +22,8 @@ const (
 var number = regexp.MustCompile(`\d+(?:\.\d+)?(?:[eE][-+]\d+)?`)
 
 // waits are words of lines that count how long a program has been waiting, or what it tried.
-var waits = []string{"wait", "Wait", "retry", "Retry", "attempt", "Attempt", "timeout", "download", "Download", "install"}
+var waits = []string{"wait", "Wait", "retry", "Retry", "attempt", "Attempt", "timeout", "download", "Download",
+	"install"}
 
 // countsInSeries returns the third last line of a series in which a number grows from line to line and a measured value
 // goes up and down, as programs print them that name no step; 0: there is none.
