@@ -17,6 +17,10 @@ func JudgeTransport(run bench.AllReduceRun, r story.Run, kernel string) bench.Al
 		return run
 	}
 	used, logged := r.Network.Transport, r.Traffic.Channels > 0
+	if used == story.NVLink && run.Mode != "tcp" { // as it should be, and no measure of a NIC
+		run.Skipped = "NVLink joins these nodes (MNNVL), so no NIC was measured; NCCL_MNNVL_ENABLE=0 measures the rails"
+		return run
+	}
 	if run.Mode == "tcp" {
 		run.Failed = tcpFault(run, used == story.TCP && logged)
 	} else {
@@ -37,7 +41,7 @@ func rdmaProof(run bench.AllReduceRun, used story.Transport, logged bool, kernel
 	switch used {
 	case story.TCP, story.MixedTransport:
 		return "", "the run was set to RDMA, but used " + run.Network
-	case story.NVLink, story.NoTransport:
+	case story.NoTransport, story.NVLink:
 		return "", "no NIC was measured: " + run.Network
 	case story.RDMA:
 		if logged && read && !moved {

@@ -34,7 +34,6 @@ func TestJudgeTransport(t *testing.T) {
 		"TCP by the log":                              {"rdma", unseen, tcp, usedTCP, ""},
 		"TCP by the log, although the ports sent":     {"rdma", 40 * gib, tcp, usedTCP, ""},
 		"one rank on TCP":                             {"rdma", 40 * gib, by(story.MixedTransport), "but used mixed", ""},
-		"NVLink between the nodes":                    {"rdma", unseen, by(story.NVLink), "no NIC was measured", ""},
 		"connections were never set up":               {"rdma", unseen, by(story.Unconnected), unproven, ""},
 		"each pod separately":                         {"rdma", unseen, by(story.NoTransport), "no NIC was measured", ""},
 		"no log, but the ports sent":                  {"rdma", 40 * gib, story.Run{}, "", sent},
@@ -58,6 +57,10 @@ func TestJudgeTransport(t *testing.T) {
 	}
 	if got := JudgeTransport(bench.AllReduceRun{Failed: "exit code 1"}, tcp, ""); got.Failed != "exit code 1" {
 		t.Errorf("the first reason is lost: %s", got.Failed)
+	}
+	if got := JudgeTransport(bench.AllReduceRun{Mode: "rdma"}, by(story.NVLink), ""); got.Failed != "" ||
+		!strings.Contains(got.Skipped, "no NIC was measured") {
+		t.Errorf("NVLink between the nodes: failed %q, skipped %q", got.Failed, got.Skipped)
 	}
 }
 
