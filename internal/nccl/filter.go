@@ -43,8 +43,10 @@ func parseFilter(value string) filter {
 		}
 		e := entry{text: item, name: name, port: anyPort}
 		if hasPort {
-			digits, _, _ := strings.Cut(port, ":") // 2.30: name:port:rail:plane
-			e.port = atoi(digits)
+			digits, _, more := strings.Cut(port, ":") // 2.30: name:port:rail:plane, of which fields may be empty
+			if digits != "" || !more {
+				e.port = atoi(digits)
+			}
 		}
 		f.entries = append(f.entries, e)
 	}

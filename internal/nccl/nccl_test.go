@@ -26,6 +26,8 @@ func TestFilterGrammar(t *testing.T) {
 		"mlx5_2:0":          "",
 		"mlx5_1, mlx5_2":    "mlx5_1:1 mlx5_10:1",
 		"=mlx5_2:2:1:0":     "mlx5_2:2",
+		"=mlx5_10::0:0":     "mlx5_10:1",
+		"=mlx5_10:":         "",
 		",,=":               "",
 		"=mlx5_10:1,mlx5_2": "mlx5_10:1 mlx5_2:2",
 	} {
