@@ -68,6 +68,9 @@ func TestGoal(t *testing.T) {
 		"of Lightning":             {"epoch 1\n`Trainer.fit` stopped: `max_epochs=3` reached.\n" + closing, ok},
 		"in words":                 {stepsOfHF + "\nINFO Training completed in 3:12:07\n" + closing, ok},
 		"of HPL":                   {"              1 tests completed and passed residual checks,\n" + noResidualFailed, ok},
+		"exit without a goal":      {stepsOfHF + "\n" + services, verdictOf{story.OutcomeOK, "", ""}},
+		"exit of nothing known":    {services, verdictOf{story.OutcomeFail, "unknown", "misc/socket.cc"}},
+		"exit of another error":    {stepsOfHF + "\n" + strings.ReplaceAll(services, "-> 3", "-> 6"), verdictOf{story.OutcomeFail, "unknown", ""}},
 		"aborts after it":          {success + "\n" + abort, verdictOf{story.OutcomeFail, "unknown", "after the program had reported success"}},
 		"aborts, then limit":       {success + "\n" + abort + "\n" + limit, verdictOf{story.OutcomeFail, "unknown", "only 4 vNics"}},
 		"memory after it":          {success + "\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB.", verdictOf{story.OutcomeFail, "gpu-oom", ""}},
@@ -80,6 +83,8 @@ func TestGoal(t *testing.T) {
 }
 
 const (
+	services = "gpu-a:161:315 [0] NCCL INFO misc/socket.cc:64 -> 3\ngpu-a:161:315 [0] NCCL INFO misc/socket.cc:80 -> 3\n" +
+		"gpu-a:161:315 [0] NCCL INFO comm 0x2e rank 0 nranks 2 cudaDev 0 busId 1e0 - Abort COMPLETE"
 	noResidualFailed = "              0 tests completed and failed residual checks,"
 	finalizer        = "Traceback (most recent call last):\n" +
 		`  File "/usr/lib/python3.10/multiprocessing/util.py", line 300, in _run_finalizers` + "\n    finalizer()\n" +

@@ -17,6 +17,8 @@ type Run struct {
 	Log  nccllog.Run
 	Size int // ranks of the largest communicator; 0: unknown
 
+	OnlyServices bool // all that is wrong is that sockets of NCCL's service threads closed when the program exited
+
 	kinds     map[event.Kind][]int // indexes of the events, in the order of the log
 	values    map[string]string    // of variables: the first rank's that has one, or an assignment elsewhere
 	byAddress map[string]string    // hosts by the addresses and names that peers know them by
@@ -42,7 +44,7 @@ func Of(log nccllog.Run) *Run {
 	for _, e := range log.Env {
 		setOnce(run.values, e.Name, e.Value)
 	}
-	run.used, run.endedWell = usedIndexes(log.Ranks), endedWell(run)
+	run.used, run.endedWell, run.OnlyServices = usedIndexes(log.Ranks), endedWell(run), onlyServices(run)
 	return run
 }
 

@@ -92,7 +92,7 @@ func trailEnded(run *facts.Run, e event.Event) bool {
 		return true
 	}
 	r := run.Log.Ranks[e.Rank]
-	return r.Connected || r.Last-r.TrailAt > near
+	return r.Connected || r.Last-r.TrailAt > near || run.OnlyServices
 }
 
 // endedBy reports whether an exception ended its program: it is near the end of its file, or a process ended with an

@@ -54,7 +54,7 @@ func wentPast(run *facts.Run, e event.Event) bool {
 // connectedAfter reports whether a rank went on after the steps of an error.
 func connectedAfter(run *facts.Run, e event.Event) bool {
 	connected := e.Rank >= 0 && run.Log.Ranks[e.Rank].ConnectedAt > e.Seq
-	return connected || run.WentOn(e) || run.Progressed(e) || run.Has(event.NoSHARP)
+	return connected || run.WentOn(e) || run.Progressed(e) || run.Has(event.NoSHARP) || run.OnlyServices
 }
 
 // NeverBegan reports whether several ranks began to set up communicators, and no line shows that one was complete or
