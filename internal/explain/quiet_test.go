@@ -197,9 +197,10 @@ func TestReasons(t *testing.T) {
 
 // TestCollectorsLevel: the level that a collector gives to all of stderr is not the writer's.
 func TestCollectorsLevel(t *testing.T) {
-	var lines, table, yaml []string
+	var lines, nested, table, yaml []string
 	for _, step := range []string{"1 loss 3.0 lr 1e-4", "2 loss 2.9 lr 1e-4", "3 loss 2.8 lr 1e-4", "4 loss 2.7 lr 1e-4"} {
 		lines = append(lines, `{"textPayload": "step `+step+`", "severity": "ERROR"}`)
+		nested = append(nested, `{"severity": "ERROR", "jsonPayload": {"message": "step `+step+`"}}`)
 		table = append(table, "  {", `    "insertId": "x1",`, `    "severity": "ERROR",`, `    "textPayload": "step `+step+`",`, "  },")
 		yaml = append(yaml, "---", "insertId: x1", "severity: ERROR", "textPayload: step "+step)
 	}
@@ -208,9 +209,10 @@ func TestCollectorsLevel(t *testing.T) {
 		log  string
 		want verdictOf
 	}{
-		"a line each":    {strings.Join(lines, "\n"), ok},
-		"gcloud as JSON": {strings.Join(table, "\n"), ok},
-		"gcloud as YAML": {strings.Join(yaml, "\n"), ok},
+		"a line each":       {strings.Join(lines, "\n"), ok},
+		"a payload of JSON": {strings.Join(nested, "\n"), ok},
+		"gcloud as JSON":    {strings.Join(table, "\n"), ok},
+		"gcloud as YAML":    {strings.Join(yaml, "\n"), ok},
 		"the writer's own": {strings.Join(lines, "\n") + "\n" + `{"level":"error","msg":"the disk is on fire"}`,
 			verdictOf{story.OutcomeUnknown, "unknown", ""}},
 		"a failure inside": {strings.Join(lines, "\n") + "\n" + `{"textPayload": "RuntimeError: CUDA error: an illegal memory access", "severity": "INFO"}`,

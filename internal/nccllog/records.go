@@ -52,12 +52,16 @@ func message(line []byte) (text string, level bool) {
 	if !find.Begins(line, `{"`) {
 		return "", false
 	}
-	var entry struct{ Message, Msg, Log, Line, Text, TextPayload, LogMessage string } // also of Google and Azure
+	var entry struct { // also of Google and Azure
+		Message, Msg, Log, Line, Text, TextPayload, LogMessage string
+		JSONPayload                                            struct{ Message, Msg string }
+	}
 	if json.Unmarshal(line, &entry) != nil {
 		return "", false
 	}
 	written := cmp.Or(entry.Message, entry.Msg, entry.Text)
-	text = cmp.Or(written, entry.Log, entry.Line, entry.TextPayload, entry.LogMessage)
+	text = cmp.Or(written, entry.Log, entry.Line, entry.TextPayload, entry.LogMessage, entry.JSONPayload.Message,
+		entry.JSONPayload.Msg)
 	return strings.TrimSuffix(text, "\n"), written != ""
 }
 
