@@ -38,7 +38,7 @@ func TestDiagnosis(t *testing.T) {
 			"external tool missing", rails, "the network was not measured: mode=same server_rank=0"},
 		"with a finding": {version + "gpu-a:1 NCCL DIAG [INFO] ECC: uncorrected volatile errors on rank(s) {3} " +
 			"(worst=2)",
-			rails, "0 checks passed, 1 note; the network was not measured; a CUDA call failed"},
+			rails, "0 checks passed, 1 note; the network was not measured; NCCL's diagnostics: a GPU has uncorrected errors"},
 		"an older NCCL": {"gpu-a:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda12.9", rails,
 			"NCCL 2.28.9+cuda12.9 has none; 2.31 and later do"},
 		"no communicator": {version, rails, "no report was printed before the run ended"},

@@ -68,6 +68,10 @@ func listedCause(in *input, e event.Event) []candidate {
 	case event.Listed, event.FailedOver, event.FailoverFailed, event.TopologyUnread,
 		event.Stalled, event.Recoverable:
 		switch s := event.SignatureOf(e); {
+		case e.Detail == event.Diagnosed:
+			entry := entryOf(s.Cause)
+			return advised(&advice{"NCCL's diagnostics", entry.Fix, entry.Experiment},
+				one(s.Cause, s.Confidence, s.What+parenthesis(e.Name), e))
 		case s.ID == "goal-missed":
 			return advised(missedAdvice, one(s.Cause, s.Confidence, "its last line says so", e))
 		case s.ID == "unused-request":

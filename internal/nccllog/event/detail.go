@@ -26,6 +26,7 @@ const (
 	ProcessEnd         // Complaint: of a process that ended
 	Told               // Exit, Complaint: by a signal with which users, schedulers and launchers end processes
 	OverFabric         // CUDAFailed, PeerAccess, NVLSFailed: of memory that other machines may map over NVLink
+	Diagnosed          // Listed: by NCCL's own diagnostics
 	Partial            // Finished: a result of a program that goes on
 	Stated             // Finished: in words that also a script may print, whatever became of its program
 )

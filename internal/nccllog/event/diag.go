@@ -15,7 +15,9 @@ func OfDiagnosis(text string) (Event, bool) {
 	if !bad {
 		return Event{}, false
 	}
-	return recognize(diagSignatures, said, "")
+	e, known := recognize(diagSignatures, said, "")
+	e.Detail = Diagnosed
+	return e, known
 }
 
 // OfAttention returns the event of a line of level ATTN (2.32), which is also that of cleanups, overridden settings and
@@ -24,53 +26,51 @@ func OfAttention(text string) (Event, bool) { return recognize(attnSignatures, t
 
 var diagSignatures = []Signature{
 	{
-		ID: "diag-env", Kind: Listed, What: "NCCL's diagnostics: a variable is not the same on all ranks",
+		ID: "diag-env", Kind: Listed, What: "a variable is not the same on all ranks",
 		Class: Soft, Cause: "env-not-on-all-ranks", Confidence: Possible,
 		Words: []string{" in comm for NCCL_"}, Read: readDiagEnv,
 		Example: "gpu-a:41 NCCL DIAG [INFO] NCCL_* env vars: mismatch across 16 ranks in comm for NCCL_ALGO",
 	},
 	{
-		ID: "diag-bandwidth", Kind: Listed, What: "NCCL's diagnostics: the network of a rank is slower than the " +
-			"others'",
+		ID: "diag-bandwidth", Kind: Listed, What: "the network of a rank is slower than the others'",
 		Class: Soft, Cause: "phantom-link", Confidence: Possible,
 		Words: []string{">30% off median"}, Read: readDiagHost,
 		Example: "gpu-a:41 NCCL DIAG [INFO] net bw: same-nic rank 3 (gpu-b): 97.1 Gbit/s, >30% off median",
 	},
 	{
-		ID: "diag-iommu", Kind: Listed, What: "NCCL's diagnostics: the IOMMU translates what GPUs and NICs exchange",
+		ID: "diag-iommu", Kind: Listed, What: "the IOMMU translates what GPUs and NICs exchange",
 		Class: Soft, Cause: "acs-iommu", Confidence: Likely,
 		Words: []string{"IOMMU mode: enabled", "IOMMU groups: differ"},
 		Example: "gpu-a:41 NCCL DIAG [INFO] IOMMU mode: enabled (DMA remapping) for 16 relevant device(s) across " +
 			"2/2 ranks",
 	},
 	{
-		ID: "diag-topology", Kind: Listed, What: "NCCL's diagnostics: rdma_topo finds a way between GPU and NIC " +
-			"that is slow",
+		ID: "diag-topology", Kind: Listed, What: "rdma_topo finds a way between GPU and NIC that is slow",
 		Class: Soft, Cause: "acs-iommu", Confidence: Possible,
 		Words:   []string{"rdma_topo check: failed"},
 		Example: "gpu-a:41 NCCL DIAG [INFO] rdma_topo check: failed on rank(s) {0,1}; first rank 0 exit 1: ACS is on",
 	},
 	{
-		ID: "diag-ecc", Kind: Listed, What: "NCCL's diagnostics: a GPU has uncorrected errors of its memory",
+		ID: "diag-ecc", Kind: Listed, What: "a GPU has uncorrected errors of its memory",
 		Class: Soft, Cause: "cuda-error", Confidence: Likely,
 		Words:   []string{"ECC: uncorrected volatile errors on rank(s) "},
 		Example: "gpu-a:41 NCCL DIAG [INFO] ECC: uncorrected volatile errors on rank(s) {3} (worst=2)",
 	},
 	{
-		ID: "diag-xid", Kind: Listed, What: "NCCL's diagnostics: the driver reported an error of a GPU",
+		ID: "diag-xid", Kind: Listed, What: "the driver reported an error of a GPU",
 		Class: Soft, Cause: "cuda-error", Confidence: Likely,
 		Words: []string{"Xid "}, Read: readDiagXid,
 		Example: "gpu-a:41 NCCL DIAG [INFO] Xid 79 detected 2 time(s) on host gpu-b. GPU has fallen off the bus",
 	},
 	{
-		ID: "diag-nvlink", Kind: Listed, What: "NCCL's diagnostics: links of NVLink are missing or slow",
+		ID: "diag-nvlink", Kind: Listed, What: "links of NVLink are missing or slow",
 		Class: Soft, Cause: "nvls", Confidence: Possible,
 		Words: []string{"NVLink: link-count mismatch", "NVLink: inactive link(s)",
 			"NVLink: inconsistent link speeds"},
 		Example: "gpu-a:41 NCCL DIAG [INFO] NVLink: inactive link(s) on rank(s) {2}",
 	},
 	{
-		ID: "diag-versions", Kind: Listed, What: "NCCL's diagnostics: nodes have different GPUs or drivers",
+		ID: "diag-versions", Kind: Listed, What: "nodes have different GPUs or drivers",
 		Class: Soft, Cause: "version-mismatch", Confidence: Possible,
 		Words: []string{
 			"GPU inventory: count mismatch", "GPU inventory: model mismatch", "driver version: mismatch",
@@ -78,21 +78,20 @@ var diagSignatures = []Signature{
 		Example: "gpu-a:41 NCCL DIAG [INFO] CUDA driver version: mismatch, rank(s) {8} differ from rank 0 (12.8)",
 	},
 	{
-		ID: "diag-port", Kind: Listed, What: "NCCL's diagnostics: a port is not active",
+		ID: "diag-port", Kind: Listed, What: "a port is not active",
 		Class: Soft, Cause: "port-error", Confidence: Likely,
 		Words:   []string{"(port is not active)"},
 		Example: "gpu-a:41 NCCL DIAG [INFO] Net device mlx5_4:1: state=DOWN/Polling (port is not active)",
 	},
 	{
-		ID: "diag-fabric", Kind: Listed, What: "NCCL's diagnostics: GPUs of different nodes cannot map each " +
-			"other's memory",
+		ID: "diag-fabric", Kind: Listed, What: "GPUs of different nodes cannot map each other's memory",
 		Class: Soft, Cause: "imex", Confidence: Likely,
 		Words: []string{"handle=CUMEM_FABRIC"},
 		Example: "gpu-a:41 NCCL DIAG [INFO] p2p: srcRank=0 dstRank=4 path=MNNVL handle=CUMEM_FABRIC " +
 			"reason=peer-memory import failed",
 	},
 	{
-		ID: "diag-peer", Kind: Listed, What: "NCCL's diagnostics: GPUs cannot read each other's memory",
+		ID: "diag-peer", Kind: Listed, What: "GPUs cannot read each other's memory",
 		Class: Soft, Cause: "peer-access", Confidence: Likely,
 		Words:   []string{"peer accesses passed verification", " srcRank="},
 		Example: "gpu-a:41 NCCL DIAG [INFO] p2p: only 54/56 GPU-to-GPU peer accesses passed verification",
