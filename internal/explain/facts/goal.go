@@ -24,8 +24,8 @@ func endedWell(run *Run) bool {
 	})
 }
 
-// onlyServices reports whether all that is wrong in a log are the steps of errors with which NCCL's service threads give
-// up their sockets when a program exits that has trained and does not destroy its communicators.
+// onlyServices reports whether all that is wrong in a log are the steps of errors with which NCCL's service threads
+// give up their sockets when a program exits that has trained and does not destroy its communicators.
 func onlyServices(run *Run) bool {
 	const internalError = 3 // ncclInternalError: the socket was given up here, and not by a peer
 	steps := 0
