@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -65,8 +66,35 @@ type SriovNode struct {
 	Node       string           `json:"node"`
 	SyncStatus string           `json:"syncStatus"` // Succeeded, InProgress, Failed
 	SyncError  string           `json:"syncError,omitempty"`
+	Drain      SriovDrain       `json:"drain,omitzero"`
 	RDMAMode   string           `json:"rdmaMode,omitempty"` // shared, exclusive
 	Interfaces []SriovInterface `json:"interfaces,omitempty"`
+}
+
+// SriovDrain is how far the operator is with the drain that a node needs before it changes it: annotations
+// sriovnetwork.openshift.io/current-state and desired-state (sriov-network-operator pkg/consts/constants.go).
+type SriovDrain struct {
+	Current string `json:"current,omitempty"` // Idle, Draining, DrainComplete
+	Desired string `json:"desired,omitempty"` // Idle, Drain_Required, Reboot_Required
+}
+
+// Waits reports whether the operator wants to drain the node and is not done with it.
+func (d SriovDrain) Waits() bool {
+	return (d.Desired == "Drain_Required" || d.Desired == "Reboot_Required") && d.Current != "DrainComplete"
+}
+
+// evicted matches a pod that a drain could not evict (k8s.io/kubectl pkg/drain/drain.go).
+var evicted = regexp.MustCompile(`pods?/"?([a-z0-9][a-z0-9.-]*)"? -n "?([a-z0-9][a-z0-9-]*)`)
+
+// Blockers returns the pods that, by the error of the operator, keep it from draining the node, as namespace/name.
+func (n SriovNode) Blockers() []string {
+	var pods []string
+	for _, m := range evicted.FindAllStringSubmatch(n.SyncError, -1) {
+		if pod := m[2] + "/" + m[1]; !slices.Contains(pods, pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
 }
 
 // SriovInterface is one physical function of a node.
@@ -83,6 +111,15 @@ type SriovInterface struct {
 	MTU       int    `json:"mtu,omitempty"`
 	TotalVFs  int    `json:"totalVfs,omitempty"`
 	VFs       int    `json:"numVfs,omitempty"`
+
+	Wanted int            `json:"wantedVfs,omitempty"` // spec.interfaces numVfs; status has the others
+	Groups map[string]int `json:"groups,omitempty"`    // spec.interfaces vfGroups: virtual functions by resource
+}
+
+// Down reports whether the interface has no link. The kernel gives the speed of an interface without a carrier as -1
+// (Documentation/ABI/testing/sysfs-class-net). InfiniBand needs no interface that is up.
+func (i SriovInterface) Down() bool {
+	return strings.HasPrefix(i.LinkSpeed, "-1") || i.LinkState == "down" && !strings.EqualFold(i.LinkType, "IB")
 }
 
 // RDMAVendors returns the PCI vendors whose virtual functions do RDMA as network devices: 15b3 is NVIDIA (Mellanox)
@@ -91,6 +128,44 @@ func RDMAVendors() []string { return []string{"15b3"} }
 
 // IsRDMANIC reports whether virtual functions of the interface do RDMA.
 func (i SriovInterface) IsRDMANIC() bool { return slices.Contains(RDMAVendors(), i.Vendor) }
+
+// ethernetOnly are the drivers of NICs without RDMA: no driver of drivers/infiniband/hw attaches to their cards.
+var ethernetOnly = []string{
+	"atlantic", "e1000e", "ena", "gve", "i40e", "igb", "igc", "ixgbe", "nfp", "r8169", "sfc", "tg3", "virtio_net",
+	"virtio-pci", "vmxnet3",
+}
+
+// intelRDMA are the cards of driver i40e with iWARP, of the family X722 (drivers/net/ethernet/intel/i40e
+// i40e_devids.h). The others of that driver, X710, XL710 and XXV710, have no RDMA.
+var intelRDMA = []string{"37ce", "37cf", "37d0", "37d1", "37d2", "37d3", "0dda"}
+
+// intelEthernet are cards without RDMA of that driver, where the driver is not known.
+var intelEthernet = []string{
+	"1572", "1574", "1580", "1581", "1583", "1584", "1585", "1586", "1587", "1588", "1589", "158a", "158b",
+}
+
+// HasRDMA reports whether the card may have RDMA: false where its driver or its PCI ID says that it has none.
+func (i SriovInterface) HasRDMA() bool {
+	if strings.EqualFold(i.Vendor, "8086") && slices.Contains(intelRDMA, strings.ToLower(i.DeviceID)) {
+		return true
+	}
+	intel := strings.EqualFold(i.Vendor, "8086") && slices.Contains(intelEthernet, strings.ToLower(i.DeviceID))
+	return !intel && !slices.Contains(ethernetOnly, i.Driver)
+}
+
+// Card returns the interface's NIC by its PCI ID and driver: "8086:158a, driver i40e".
+func (i SriovInterface) Card() string {
+	card := i.Vendor + ":" + i.DeviceID
+	if i.Driver != "" {
+		card += ", driver " + i.Driver
+	}
+	return card
+}
+
+// HasSriovOperator reports whether the cluster has the SR-IOV operator.
+func (s State) HasSriovOperator() bool {
+	return s.Server.Serves(SriovGroup) || len(s.SriovNodes) > 0 || len(s.SriovPolicies) > 0
+}
 
 // SriovNamespace returns the namespace of the SR-IOV operator, the only one that it watches.
 func (s State) SriovNamespace() string {

@@ -151,7 +151,7 @@ status:
 				Interfaces: []cluster.SriovInterface{{Name: "eno5np0", PCI: "0000:18:00.0", Vendor: "15b3",
 					DeviceID: "1021", Driver: "mlx5_core",
 					LinkSpeed: "400000 Mb/s", LinkType: "ETH", LinkState: "up", MAC: "b8:3f:d2:03:00:aa",
-					MTU: 9000, TotalVFs: 16, VFs: 1}}}},
+					MTU: 9000, TotalVFs: 16, VFs: 1, Wanted: 1}}}},
 		"failed, of an older operator": {`
 metadata: {namespace: sriov, name: w1}
 status: {syncStatus: Failed, lastSyncError: "cannot config SRIOV device 0000:18:00.0", rdmaMode: shared}

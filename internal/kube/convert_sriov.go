@@ -2,10 +2,19 @@ package kube
 
 import (
 	"cmp"
+	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
+)
+
+// The annotations by which the operator's daemon asks for a drain and is told how far it is (sriov-network-operator
+// pkg/consts/constants.go).
+const (
+	annotationDrainCurrent = "sriovnetwork.openshift.io/current-state"
+	annotationDrainDesired = "sriovnetwork.openshift.io/desired-state"
 )
 
 // sriovNetworkOf returns the conversion for SriovNetwork or SriovIBNetwork (sriov-network-operator api/v1).
@@ -66,7 +75,10 @@ func convertPolicy(p *sriovPolicy) cluster.SriovPolicy {
 // sriovNodeState has the fields of a SriovNetworkNodeState that are read. It has the name of its node.
 type sriovNodeState struct {
 	metav1.ObjectMeta `json:"metadata"`
-	Status            struct {
+	Spec              struct {
+		Interfaces []sriovInterfaceSpec `json:"interfaces"`
+	} `json:"spec"`
+	Status struct {
 		SyncStatus    string `json:"syncStatus"`
 		LastSyncError string `json:"lastSyncError"`
 		RdmaMode      string `json:"rdmaMode"` // until 1.3; system.rdmaMode since
@@ -90,6 +102,37 @@ type sriovNodeState struct {
 	} `json:"status"`
 }
 
+// sriovInterfaceSpec is what the operator wants of one physical function.
+type sriovInterfaceSpec struct {
+	PciAddress string `json:"pciAddress"`
+	NumVfs     int    `json:"numVfs"`
+	VfGroups   []struct {
+		ResourceName string `json:"resourceName"`
+		VfRange      string `json:"vfRange"` // 0-7
+	} `json:"vfGroups"`
+}
+
+// groups counts the virtual functions of each resource. A range that cannot be read leaves its resource out.
+func (i sriovInterfaceSpec) groups() map[string]int {
+	var groups map[string]int
+	for _, g := range i.VfGroups {
+		first, last, isRange := strings.Cut(g.VfRange, "-")
+		if !isRange {
+			last = first
+		}
+		from, err := strconv.Atoi(first)
+		to, second := strconv.Atoi(last)
+		if err != nil || second != nil || to < from {
+			continue
+		}
+		if groups == nil {
+			groups = map[string]int{}
+		}
+		groups[g.ResourceName] += to - from + 1
+	}
+	return groups
+}
+
 func convertSriovNode(n *sriovNodeState) cluster.SriovNode {
 	node := cluster.SriovNode{
 		Namespace:  n.Namespace,
@@ -97,6 +140,14 @@ func convertSriovNode(n *sriovNodeState) cluster.SriovNode {
 		SyncStatus: n.Status.SyncStatus,
 		SyncError:  n.Status.LastSyncError,
 		RDMAMode:   cmp.Or(n.Status.System.RdmaMode, n.Status.RdmaMode),
+		Drain: cluster.SriovDrain{
+			Current: n.Annotations[annotationDrainCurrent],
+			Desired: n.Annotations[annotationDrainDesired],
+		},
+	}
+	wanted := map[string]sriovInterfaceSpec{}
+	for _, i := range n.Spec.Interfaces {
+		wanted[i.PciAddress] = i
 	}
 	for _, i := range n.Status.Interfaces {
 		node.Interfaces = append(node.Interfaces, cluster.SriovInterface{
@@ -112,6 +163,8 @@ func convertSriovNode(n *sriovNodeState) cluster.SriovNode {
 			MTU:       i.Mtu,
 			TotalVFs:  i.TotalVfs,
 			VFs:       i.NumVfs,
+			Wanted:    wanted[i.PciAddress].NumVfs,
+			Groups:    wanted[i.PciAddress].groups(),
 		})
 	}
 	return node

@@ -8,12 +8,14 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/machine"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// The checks of the catalogue, in the order of its rows. VFCount is one of machine, PodPending one of pods.
+// The checks of the catalogue, in the order of its rows. PortActive is one of rail, VFCount one of machine, PodPending
+// one of pods.
 const (
 	ClusterReadable   check.ID = "cluster-readable"
 	PoolHealthy       check.ID = "pool-healthy"
@@ -74,7 +76,11 @@ func nodeRows() []check.Check[view] {
 	return []check.Check[view]{
 		{
 			ID: SriovNodeState, Title: "the SR-IOV operator has set up every node",
-			Run: reading(failedSriovNodes, cluster.SriovNodes),
+			Run: reading(unfinishedSriovNodes, cluster.SriovNodes),
+		},
+		{
+			ID: rail.PortActive, Title: "the cards that policies select have a link",
+			Run: reading(sriovLinks, cluster.SriovNodes),
 		},
 		{
 			ID: machine.VFCount, Title: "every card has the virtual functions that its policies request",
@@ -90,7 +96,7 @@ func nodeRows() []check.Check[view] {
 			Run: reading(devicePlugin, cluster.SriovNodes),
 		},
 		{
-			ID: ResourceZero, Title: "every node that names a rail's resource has some of it",
+			ID: ResourceZero, Title: "every node offers the devices of its rails' resources",
 			Needs: []check.ID{SriovNodeState, DevicePlugin},
 			Run:   reading(resourceZero, cluster.Nodes, cluster.Networks),
 		},

@@ -3,6 +3,7 @@ package clusterrules
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -160,7 +161,47 @@ func resourceZero(v view) []check.Finding {
 			findings = append(findings, v.noneLeft(o, empty))
 		}
 	}
+	return append(findings, v.fewerDevices()...)
+}
+
+// fewerDevices finds nodes that offer some of a resource, but fewer than the virtual functions that the operator made
+// for it. The plugin leaves out functions that it cannot use, such as those whose RDMA device is missing.
+func (v view) fewerDevices() []check.Finding {
+	var findings []check.Finding
+	for _, n := range v.state.SriovNodes {
+		node, known := v.state.Node(n.Node)
+		if !known || !node.Ready || n.SyncStatus != "Succeeded" {
+			continue
+		}
+		made := map[string]int64{}
+		for _, i := range n.Interfaces {
+			for resource, vfs := range i.Groups {
+				made[resource] += int64(min(vfs, i.VFs))
+			}
+		}
+		for _, base := range slices.Sorted(maps.Keys(made)) {
+			for _, resource := range v.state.ResourceNames(base) {
+				if count := node.Allocatable[resource]; count > 0 && count < made[base] {
+					findings = append(findings, v.someMissing(n.Node, resource, count, made[base]))
+				}
+			}
+		}
+	}
 	return findings
+}
+
+func (v view) someMissing(node, resource string, offered, made int64) check.Finding {
+	return check.Finding{
+		Check: ResourceZero, Status: check.Warn, Subject: check.NodeRef(node),
+		About: []check.Ref{check.Named(check.Resource, resource)},
+		Summary: fmt.Sprintf("node %s offers %d %s, but its cards have %d virtual functions for it: "+
+			"the plugin cannot use the others", node, offered, resource, made),
+		Evidence: check.Observed("node/"+node+" status.allocatable "+resource, fmt.Sprint(offered), fmt.Sprint(made)),
+		Fix: check.ByAdmin("Read the log of the device plugin on the node: it names the functions that it leaves out. "+
+			"A function whose RDMA device is missing counts as none.",
+			fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s",
+				v.state.SriovNamespace(), node)),
+	}
 }
 
 func (v view) noneLeft(o cluster.Offer, nodes []string) check.Finding {

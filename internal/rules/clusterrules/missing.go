@@ -16,8 +16,8 @@ import (
 // first.
 func Missing(s cluster.State) []check.Finding {
 	v := view{state: s, options: Options{Whole: true}}
-	return slices.Concat(unreadLists(v), noGPUs(v), noRDMA(v), unevenRails(v), attachmentsWithoutDevice(v),
-		failedSriovNodes(v), missingSCC(v))
+	return slices.Concat(unreadLists(v), unfinishedSriovNodes(v), noGPUs(v), noRDMA(v), unevenRails(v),
+		attachmentsWithoutDevice(v), missingSCC(v))
 }
 
 func unreadLists(s view) []check.Finding {
@@ -146,16 +146,13 @@ func noRDMA(s view) []check.Finding {
 
 // offerNICs returns how a device plugin comes to offer NICs to pods: by the policies that there are, or by new ones.
 func offerNICs(s cluster.State, node string) *check.Fix {
-	var rdma, others []string
-	for _, p := range s.SriovPolicies {
-		if p.RDMA {
-			rdma = append(rdma, p.Name)
-		} else if p.DeviceType != "vfio-pci" {
-			others = append(others, p.Name)
-		}
+	if cards := cardsWithoutRDMA(s); len(cards) > 0 {
+		return check.ByAdmin("The NICs that the SR-IOV operator sees, "+words.Few(cards, 4)+", have no RDMA: no policy "+
+			"makes rails of them. RDMA needs other NICs in the nodes; until then train over TCP.",
+			"railhead deploy JOB --mode tcp")
 	}
 	state := fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.SriovNamespace(), node)
-	switch {
+	switch rdma, others := policiesForNICs(s); {
 	case len(rdma) > 0:
 		return check.ByAdmin("SriovNetworkNodePolicy "+words.Few(rdma, 4)+" should bring devices for RDMA. Read what "+
 			"the operator made of it on node "+node+".", state)
@@ -163,9 +160,67 @@ func offerNICs(s cluster.State, node string) *check.Fix {
 		return check.ByAdmin("Set isRdma: true in SriovNetworkNodePolicy "+words.Few(others, 4)+" if it is for NICs "+
 			"of the training network; otherwise let railhead write a policy for each of them.",
 			"railhead setup cluster --sriov", state)
+	case !s.HasSriovOperator():
+		return check.ByAdmin("Let a device plugin offer the NICs. InfiniBand needs no more than the plugin: the shared "+
+			"RDMA device plugin, the SR-IOV device plugin, or the network operator of the vendor. RoCE also needs "+
+			"Multus and an attachment for each rail.",
+			"kubectl get daemonsets -A | grep -E 'device-plugin|rdma|multus'")
 	}
 	return check.ByAdmin("Let a device plugin offer the NICs: the SR-IOV operator with a SriovNetworkNodePolicy "+
 		"that has isRdma: true, or the shared RDMA device plugin.", "railhead setup cluster --sriov")
+}
+
+// policiesForNICs returns the policies of network devices that may have RDMA: those with isRdma, and the others.
+func policiesForNICs(s cluster.State) (rdma, others []string) {
+	for _, p := range s.SriovPolicies {
+		switch selected, able := selectedNICs(s, p); {
+		case selected > 0 && able == 0: // a policy for NICs without RDMA
+		case p.RDMA:
+			rdma = append(rdma, p.Name)
+		case p.DeviceType != "vfio-pci":
+			others = append(others, p.Name)
+		}
+	}
+	return rdma, others
+}
+
+// selectedNICs counts the NICs that a policy selects, and those among them that may have RDMA.
+func selectedNICs(s cluster.State, p cluster.SriovPolicy) (selected, able int) {
+	for _, n := range s.SriovNodes {
+		node, known := s.Node(n.Node)
+		if known && !selectsNode(p, node) {
+			continue
+		}
+		for _, i := range n.Interfaces {
+			if p.Selects(i) {
+				selected++
+				if i.HasRDMA() {
+					able++
+				}
+			}
+		}
+	}
+	return selected, able
+}
+
+// cardsWithoutRDMA returns the cards of the nodes with the policies that select them, if none of the cards has RDMA.
+func cardsWithoutRDMA(s cluster.State) []string {
+	var cards []string
+	for _, n := range s.SriovNodes {
+		for _, i := range n.Interfaces {
+			if i.HasRDMA() {
+				return nil
+			}
+			card := i.Card()
+			if p := slices.IndexFunc(s.SriovPolicies, func(p cluster.SriovPolicy) bool { return p.Selects(i) }); p >= 0 {
+				card += ", policy " + s.SriovPolicies[p].Name
+			}
+			if card = i.Name + " (" + card + ")"; !slices.Contains(cards, card) {
+				cards = append(cards, card)
+			}
+		}
+	}
+	return cards
 }
 
 // wantedResources returns the RDMA resources that attachments name and pods request. The first ref names none: without
@@ -238,9 +293,12 @@ func unevenRails(s view) []check.Finding {
 			Want:   "also " + strings.Join(missing, ", "),
 		})
 	}
+	show := "kubectl describe node " + lacking[0]
+	if s.state.HasSriovOperator() {
+		show = fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.state.SriovNamespace(), lacking[0])
+	}
 	f.Fix = check.ByAdmin("Let "+words.Few(lacking, 4)+" offer the same RDMA resources as the others, or keep jobs on "+
-		"the others: deploy --node-selector.",
-		fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.state.SriovNamespace(), lacking[0]))
+		"the others: deploy --node-selector.", show)
 	f.Summary = fmt.Sprintf("%d of %d nodes with GPUs lack RDMA resources that the others offer: a job that needs "+
 		"all rails cannot use them", len(f.About), len(nodes))
 	return []check.Finding{f}
@@ -296,54 +354,6 @@ func withoutDevice(s cluster.State, reason string, rails []cluster.Rail) check.F
 			cmp.Or(first.Resource, "missing"), "an RDMA resource that nodes offer"),
 		Fix: check.ByAdmin(fix, show),
 	}
-}
-
-func failedSriovNodes(s view) []check.Finding {
-	var findings []check.Finding
-	for _, n := range s.state.SriovNodes {
-		if n.SyncStatus != "Failed" {
-			continue
-		}
-		findings = append(findings, check.Finding{
-			Check: SriovNodeState, Status: check.Fail, Subject: check.NodeRef(n.Node),
-			About: policyResources(s.state, n),
-			Summary: fmt.Sprintf("the SR-IOV operator could not set up node %s: %s",
-				n.Node, cmp.Or(n.SyncError, "it gives no reason")),
-			Evidence: check.Observed("sriovnetworknodestate/"+n.Node+" status.syncStatus",
-				n.SyncStatus, "Succeeded"),
-			Fix: check.ByAdmin("Correct "+policiesOf(s.state, n)+" by the error; the operator then retries.",
-				"kubectl -n "+s.state.SriovNamespace()+" logs ds/sriov-network-config-daemon --tail=50"),
-		})
-	}
-	return findings
-}
-
-// policiesOf names the policies that select a node.
-func policiesOf(s cluster.State, n cluster.SriovNode) string {
-	var names []string
-	node, known := s.Node(n.Node)
-	for _, p := range s.SriovPolicies {
-		if !known || selectsNode(p, node) {
-			names = append(names, p.Name)
-		}
-	}
-	return strings.TrimSpace("the SriovNetworkNodePolicy " + words.Few(names, 4))
-}
-
-// policyResources returns the resources that policies create on a node. A policy names its resource without the prefix
-// that the operator gives it: openshift.io by default.
-func policyResources(s cluster.State, n cluster.SriovNode) []check.Ref {
-	var refs []check.Ref
-	for _, p := range s.SriovPolicies {
-		node, known := s.Node(n.Node)
-		if known && !selectsNode(p, node) || len(n.Interfaces) > 0 && !slices.ContainsFunc(n.Interfaces, p.Selects) {
-			continue
-		}
-		for _, name := range s.ResourceNames(p.ResourceName) {
-			refs = append(refs, check.Named(check.Resource, name))
-		}
-	}
-	return refs
 }
 
 // missingSCC reports that only privileged SCCs allow IPC_LOCK, and that no node's runtime lifts the memlock limit

@@ -88,7 +88,8 @@ func TestMissing(t *testing.T) {
 		},
 		"a node that lacks a rail": {
 			s: cluster.State{
-				Read: known,
+				Server: cluster.Server{Groups: []string{cluster.SriovGroup}},
+				Read:   known,
 				Nodes: []cluster.Node{
 					{Name: "a", Allocatable: both},
 					{Name: "b", Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "rdma/a": 1}},

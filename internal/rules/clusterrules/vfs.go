@@ -8,8 +8,8 @@ import (
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 
-// vfCount compares the virtual functions of a card with those that its policies request, once the operator says that it
-// is done. Other checks report nodes where it still works or has failed.
+// vfCount compares the virtual functions of a card with those that the operator wants, by the spec of the node's state or
+// by the policies, once it says that it is done. Other checks report nodes where it still works or has failed.
 func vfCount(v view) []check.Finding {
 	var findings []check.Finding
 	for _, n := range v.state.SriovNodes {
@@ -18,7 +18,12 @@ func vfCount(v view) []check.Finding {
 			continue
 		}
 		for _, i := range n.Interfaces {
-			if p, found := v.leastVFs(node, i); found && i.VFs < p.VFs {
+			p, found := v.leastVFs(node, i)
+			switch {
+			case i.VFs < i.Wanted:
+				p.VFs = i.Wanted
+				findings = append(findings, v.tooFewVFs(n, i, p))
+			case i.Wanted == 0 && found && i.VFs < p.VFs:
 				findings = append(findings, v.tooFewVFs(n, i, p))
 			}
 		}
@@ -48,10 +53,14 @@ func selectsNode(p cluster.SriovPolicy, n cluster.Node) bool {
 func (v view) tooFewVFs(n cluster.SriovNode, i cluster.SriovInterface, p cluster.SriovPolicy) check.Finding {
 	state := "SriovNetworkNodeState " + n.Node + " interface " + i.Name
 	pods := "kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s"
+	who := "the spec of its SriovNetworkNodeState"
+	if p.Name != "" {
+		who = "policy " + p.Name
+	}
 	f := check.Finding{
 		Check: machine.VFCount, Status: check.Warn, Subject: check.NodeRef(n.Node),
-		Summary: fmt.Sprintf("%s has %d virtual functions, but policy %s requests %d: fewer pods get a rail there",
-			i.Name, i.VFs, p.Name, p.VFs),
+		Summary: fmt.Sprintf("%s has %d virtual functions, but %s requests %d: fewer pods get a rail there",
+			i.Name, i.VFs, who, p.VFs),
 		Evidence: []check.Evidence{
 			{Source: state + " numVfs", Got: fmt.Sprint(i.VFs), Want: fmt.Sprint(p.VFs)},
 			{Source: state + " totalvfs", Got: fmt.Sprint(i.TotalVFs), Want: fmt.Sprintf("%d or more", p.VFs)},
