@@ -160,7 +160,7 @@ func (j *judge) inactive(r Rail, d host.Device, p host.Port) Rejected {
 	if !p.State.IsKnown() {
 		reason = fmt.Sprintf("state of port %d could not be read: %s", p.Number, p.State.Why)
 	}
-	fix, evidence := whyDown(j, d, p)
+	fix, evidence := WhyDown(j.s, j.scope, d, p)
 	return Rejected{
 		Cause: PortActive, Reason: reason, own: fix,
 		Evidence: append([]check.Evidence{

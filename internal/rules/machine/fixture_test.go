@@ -156,6 +156,14 @@ var fixtures = []fixture{
 		id: rail.UverbsOpenable, status: check.Fail, machine: pod, judge: ofPod,
 		edit: hosttest.Edit{Probes: map[string]any{"open": map[string]any{"dev/infiniband/uverbs6": "EPERM"}}},
 	},
+	{id: rail.PortActive, status: check.Fail, machine: "host-port-down", judge: Node, recorded: true},
+	{id: rail.PortActive, status: check.Fail, machine: "host-port-down", judge: ofPod, recorded: true},
+	{
+		id: rail.PortActive, status: check.Fail, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{
+			"mlx5_0/ports/1/state": "1: DOWN", "mlx5_0/ports/1/phys_state": "3: Disabled",
+		}},
+	},
 	{
 		id: rail.TransportSupported, status: check.Fail, machine: pod, judge: ofPod,
 		edit: hosttest.Edit{Files: map[string]string{"mlx5_6/node_type": "4: RNIC"}},

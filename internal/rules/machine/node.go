@@ -17,6 +17,7 @@ import (
 var nodeChecks = []check.Check[*subject]{
 	{ID: rail.DeviceAllocated, Title: "the node has RDMA devices", Run: noDevice},
 	{ID: PhysicalUp, Title: physicalUpTitle, Needs: needsDevice, Run: physicalUp},
+	{ID: rail.PortActive, Title: portActiveTitle, Needs: needsDevice, Run: cardsActive},
 	{
 		ID: VFSettings, Title: "the physical function's settings let its virtual functions work",
 		Needs: needsDevice, Run: vfSettings,

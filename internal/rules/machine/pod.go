@@ -37,7 +37,7 @@ var podChecks = []check.Check[*subject]{
 		Needs: needsDevice, ExplainedBy: byRequest,
 	},
 	{ID: rail.TransportSupported, Title: "the device speaks InfiniBand or RoCE", Needs: needsDevice},
-	{ID: rail.PortActive, Title: "the port is ACTIVE", Needs: needsDevice, ExplainedBy: byPhysical, Run: portActive},
+	{ID: rail.PortActive, Title: portActiveTitle, Needs: needsDevice, ExplainedBy: byPhysical, Run: portActive},
 	{ID: rail.GIDUsable, Title: "a RoCE port has a GID with an address of this network namespace", Needs: needsDevice},
 	{ID: rail.LinkLayerUniform, Title: "all rails have one link layer", Needs: needsDevice},
 	{
@@ -105,6 +105,7 @@ var podChecks = []check.Check[*subject]{
 
 // Titles that the pod and the node share.
 const (
+	portActiveTitle  = "the port is ACTIVE"
 	physicalUpTitle  = "every physical function with virtual functions is up"
 	pcieLinkTitle    = "the PCIe link is fast enough for the port"
 	passthroughTitle = "the IOMMU group of the HCA is of type identity"

@@ -28,7 +28,8 @@ func allocations(t *subject) []check.Finding {
 	return all
 }
 
-// portActive leaves out the ports that another finding explains.
+// portActive leaves out the ports that another finding explains. Where nothing allocates devices, the machine's own
+// cards show which ports should be rails.
 func portActive(t *subject) []check.Finding {
 	down := downPhysical(&t.Snapshot)
 	var all []check.Finding
@@ -39,7 +40,7 @@ func portActive(t *subject) []check.Finding {
 			all = append(all, f)
 		}
 	}
-	return all
+	return append(all, lostPorts(&t.Snapshot, t.unallocatedDown)...)
 }
 
 func carrier(t *subject) []check.Finding {
