@@ -101,7 +101,7 @@ const (
 // railOf returns the attribute that names the rail of a device, equal on nodes of one type, and its value; none if pods
 // cannot claim the device as a rail. Sources: dranet pkg/apis/attributes.go, dra-driver-sriov pkg/consts/consts.go.
 func railOf(d DRADevice) (attribute, rail string) {
-	if !d.RDMA || d.Taint != "" {
+	if !d.RDMA || d.Taint != "" || d.IsEFA() {
 		return "", ""
 	}
 	candidates := []string{DRASriov + "/PFName"}

@@ -112,7 +112,7 @@ func (s State) DRAOffers() []DRAOffer {
 }
 
 // deviceTypes are the CNI plugins that move a device of the node, with its RDMA device, into the pod.
-var deviceTypes = []string{"sriov", "ib-sriov", "host-device"}
+var deviceTypes = []string{"sriov", "ib-sriov", "host-device", hostDevices}
 
 // rdmaName matches the base names that administrators commonly give to RDMA resources: rdma_shared_device_a, mlx5_0,
 // hca_shared_devices, roce_gdr.
@@ -120,7 +120,7 @@ var rdmaName = regexp.MustCompile(`(?i)rdma|roce|infiniband|mlx|mellanox|(^|[^a-
 
 // rdmaEvidence returns the evidence for and against a resource being RDMA.
 func (s State) rdmaEvidence(resource string) (why []string, not string) {
-	prefix, base, qualified := strings.Cut(resource, "/")
+	_, base, qualified := strings.Cut(resource, "/")
 	if !qualified || IsGPU(resource) || strings.HasPrefix(resource, "hugepages-") {
 		return nil, ""
 	}
@@ -135,8 +135,16 @@ func (s State) rdmaEvidence(resource string) (why []string, not string) {
 			break // the first of many copies is enough
 		}
 	}
-	if prefix == "rdma" {
-		why = append(why, "prefix rdma/ of the shared RDMA device plugin")
+	for _, v := range vendorResources {
+		if v.name.MatchString(resource) {
+			why = append(why, v.what)
+		}
+	}
+	for _, r := range s.NvidiaResources {
+		if r.Resource == resource && r.RDMA {
+			why = append(why, "NicClusterPolicy "+r.Policy+" offers it for RDMA")
+			break
+		}
 	}
 	if rdmaName.MatchString(base) {
 		why = append(why, "its name")
@@ -162,11 +170,11 @@ func (s State) policyEvidence(base string) (why []string, not string) {
 	return why, not
 }
 
-// Rail is one network attachment of a namespace, or an RDMA port that DRA drivers offer, as a way for pods to get an
-// RDMA device.
+// Rail is one network attachment of a namespace, an RDMA port that DRA drivers offer, or a resource that needs no
+// attachment, as a way for pods to get an RDMA device.
 type Rail struct {
 	Namespace string           `json:"namespace"`
-	Network   string           `json:"network"`            // name of the NetworkAttachmentDefinition, or of the port
+	Network   string           `json:"network"`            // NetworkAttachmentDefinition, or port; "": the resource alone
 	Resource  string           `json:"resource,omitempty"` // openshift.io/eno5np0rdma
 	Type      string           `json:"type,omitempty"`
 	Driver    string           `json:"driver,omitempty"`    // of DRA, if pods claim it
@@ -208,9 +216,18 @@ func (s State) Rails(namespace string) []Rail {
 	return rails
 }
 
-// UsableRails are the rails of a namespace through which pods get RDMA devices.
-func (s State) UsableRails(namespace string) []Rail {
+// AttachedRails are the network attachments of a namespace through which pods get RDMA devices.
+func (s State) AttachedRails(namespace string) []Rail {
 	return slices.DeleteFunc(s.Rails(namespace), func(r Rail) bool { return !r.Usable() })
+}
+
+// UsableRails are the rails of a pod of a namespace: one for each device. Without an attachment that brings one, they
+// are the resources that need none.
+func (s State) UsableRails(namespace string) []Rail {
+	if attached := s.AttachedRails(namespace); len(attached) > 0 {
+		return s.eachDevice(attached)
+	}
+	return s.PluginRails()
 }
 
 // noRail explains why pods get no RDMA device through an attachment.
@@ -248,11 +265,13 @@ func (s State) SimilarResources(resource string) []string {
 	return offered[:min(len(offered), 4)]
 }
 
-// RailNames returns the names of rails.
+// RailNames returns the names of rails. A rail that pods get by its resource alone has none.
 func RailNames(rails []Rail) []string {
 	var all []string
 	for _, r := range rails {
-		all = append(all, r.Network)
+		if r.Network != "" {
+			all = append(all, r.Network)
+		}
 	}
 	return all
 }

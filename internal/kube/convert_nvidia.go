@@ -45,6 +45,8 @@ type pluginSelector struct {
 	RDMA    bool     `json:"isRdma"`
 	PFNames []string `json:"pfNames"`
 	IfNames []string `json:"ifNames"`
+
+	LinkTypes []string `json:"linkTypes"`
 }
 
 // UnmarshalJSON accepts both forms.
@@ -74,6 +76,7 @@ func convertNicPolicy(p *nicPolicy) []cluster.NvidiaResource {
 		}
 		for _, s := range r.Selectors {
 			offered.Ports = slices.Concat(offered.Ports, s.PFNames, s.IfNames)
+			offered.LinkTypes = append(offered.LinkTypes, s.LinkTypes...)
 		}
 		all = append(all, offered)
 	}

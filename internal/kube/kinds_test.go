@@ -144,6 +144,13 @@ func TestKindsOfClusters(t *testing.T) {
 			},
 			never: []string{"Correct the SriovNetworkNodePolicy"},
 		},
+		"amd-vnic":             {job: "train"},
+		"infiniband-by-plugin": {job: "train"},
+		"efa-by-claim": {
+			want:  []string{"warn transport-supported"},
+			says:  []string{"dra.net", "aws-ofi-nccl", "no rails for NCCL_NET=IB", "Railhead cannot set up EFA"},
+			never: []string{"SriovNetworkNodePolicy"},
+		},
 		"ethernet-only-nic": {
 			want: []string{"warn sriov-node-state", "warn resources-injector"},
 			says: []string{

@@ -16,6 +16,10 @@ import (
 
 // devices chooses the rails and looks for nodes.
 func (j *request) devices() {
+	if j.job.Mode == nccl.RDMA && j.s.OnlyEFA() { // no number of GPUs helps
+		j.requiredRails(j.job.Nodes)
+		return
+	}
 	if j.claimGPUs(); j.job.GPUs == 0 {
 		j.noGPUs()
 	}

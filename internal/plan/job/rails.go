@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/claims"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/clusterrules"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/words"
@@ -17,6 +18,12 @@ import (
 
 // requiredRails returns the rails of the job, and fails if there are none. need is the number of nodes, if known.
 func (j *request) requiredRails(need int) []cluster.Rail {
+	if j.s.OnlyEFA() {
+		a := j.attachments()
+		a.onlyEFA()
+		j.draft = a.Draft
+		return nil
+	}
 	if claims.Wanted(j.s, j.job.Namespace, j.job.Claims) {
 		return j.claimed(claims.Require(j.s, j.others, j.claimants(need), j.draft))
 	}
@@ -74,15 +81,12 @@ func (j *request) attachments() attachments {
 // would be slower than it looks.
 func (a *attachments) require() []cluster.Rail {
 	a.checkNetworks()
-	var usable []cluster.Rail
 	for _, r := range a.chosen(a.s.Rails(a.job.Namespace)) {
-		switch {
-		case r.Usable():
-			usable = append(usable, r)
-		case r.RDMA || len(a.named) > 0:
+		if !r.Usable() && (r.RDMA || len(a.named) > 0) {
 			a.noDevice(r)
 		}
 	}
+	usable := a.chosen(a.s.UsableRails(a.job.Namespace))
 	if len(usable) > 0 || a.Failed() {
 		return usable
 	}
@@ -93,11 +97,22 @@ func (a *attachments) require() []cluster.Rail {
 		a.Report(a.unknown(check.Fail))
 		return nil
 	case !a.s.Server.Serves(cluster.NetworkGroup):
-		fix.Text = "Install Multus and a plugin that offers the NICs, such as the SR-IOV operator, or train over TCP."
+		fix.Text = "Install Multus and a plugin that offers the NICs, such as the SR-IOV operator: RoCE needs an interface " +
+			"in the pod. InfiniBand needs the plugin alone, and a resource that is named for it, such as rdma/ib. Or train " +
+			"over TCP."
 	}
 	a.Fail(plan.RailsAttached, a.job.NamespaceRef(), "pods cannot get a rail: "+a.noRails(),
 		check.Observed("network-attachment-definitions of "+a.job.Namespace, "0 rails", "1 or more"), fix)
 	return nil
+}
+
+// onlyEFA fails where nodes offer no other RDMA device than Elastic Fabric Adapters.
+func (a *attachments) onlyEFA() {
+	offers := strings.Join(a.s.EFAOffers(), ", ")
+	a.Fail(rail.TransportSupported, a.job.NamespaceRef(), "pods cannot get a rail: "+a.noRails(),
+		check.Observed("RDMA devices that nodes offer", offers, "InfiniBand or RoCE, for NCCL_NET=IB"),
+		check.ByUser("Railhead cannot set up EFA. Use an image with the plugin aws-ofi-nccl and libfabric, and request "+
+			offers+" in a manifest of your own; or train over TCP.", a.job.CommandWith("--mode tcp")))
 }
 
 // unread reports whether there may be attachments that could not be read.
@@ -172,6 +187,9 @@ func (a *attachments) noDevice(r cluster.Rail) {
 // noRails returns why the namespace has no rail.
 func (a attachments) noRails() string {
 	switch {
+	case a.s.OnlyEFA():
+		return "nodes offer only Elastic Fabric Adapters (" + strings.Join(a.s.EFAOffers(), ", ") + "), which NCCL reaches " +
+			"through the plugin aws-ofi-nccl alone, not with NCCL_NET=IB"
 	case a.unread():
 		return "the network attachments of namespace " + a.job.Namespace + " could not be read"
 	case !a.s.Server.Serves(cluster.NetworkGroup):

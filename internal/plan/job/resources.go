@@ -75,14 +75,14 @@ func installResources(install, main map[string]any) {
 
 const networksAnnotation = cluster.NetworksAnnotation
 
-// attach lists the rails in the annotation and requests one device for each.
+// attach lists the rails that are attachments in the annotation, and requests one device for each rail.
 func (p podShape) attach(template, main map[string]any) error {
-	if len(p.job.rails) > 0 {
+	if names := cluster.RailNames(p.job.rails); len(names) > 0 {
 		listed, err := podspec.NetworksOf(template)
 		if err != nil {
 			return err
 		}
-		text, err := listed.With(p.job.Namespace, cluster.RailNames(p.job.rails)...)
+		text, err := listed.With(p.job.Namespace, names...)
 		if err != nil {
 			return err
 		}

@@ -128,22 +128,45 @@ func refusals(s cluster.State, o Options) []check.Finding {
 	return findings
 }
 
+// resourcesOf lists the resources of rails with their numbers: "8 rdma/ib".
+func resourcesOf(rails []cluster.Rail) string {
+	var names []string
+	count := map[string]int64{}
+	for _, r := range rails {
+		if count[r.Resource]++; count[r.Resource] == 1 {
+			names = append(names, r.Resource)
+		}
+	}
+	for i, name := range names {
+		names[i] = cluster.Quantity(name, count[name])
+	}
+	return words.And(names)
+}
+
 // noteRails notes the rails that the namespace has or will have.
 func (d *draft) noteRails() {
 	after := d.s
 	after.Networks = slices.Concat(d.s.Networks, d.planned)
 	var rails []string
-	for _, r := range after.UsableRails(d.Namespace) {
+	for _, r := range after.AttachedRails(d.Namespace) {
 		where := "unknown nodes"
 		if d.s.Knows(cluster.Nodes) {
 			where = words.Count(len(r.Nodes()), "node")
 		}
 		rails = append(rails, fmt.Sprintf("%s (%s, %s)", r.Network, r.Resource, where))
 	}
-	if len(rails) == 0 {
-		d.plan.Note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)
-	} else {
+	switch plugin := after.UsableRails(d.Namespace); {
+	case len(rails) > 0:
 		d.plan.Note("Rails of namespace %s: %s.", d.Namespace, strings.Join(rails, ", "))
+	case len(plugin) > 0:
+		d.plan.Note("Namespace %s needs no attachments: InfiniBand needs no interface in the pod, and jobs request "+
+			"their rails by %s.", d.Namespace, resourcesOf(plugin))
+	case d.s.OnlyEFA():
+		d.plan.Note("Namespace %s has no rail: nodes offer only Elastic Fabric Adapters (%s), which NCCL reaches through "+
+			"the plugin aws-ofi-nccl alone. Railhead cannot set it up.",
+			d.Namespace, strings.Join(d.s.EFAOffers(), ", "))
+	default:
+		d.plan.Note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)
 	}
 	for _, r := range after.Rails(d.Namespace) {
 		if r.RDMA && !r.Usable() {

@@ -90,6 +90,11 @@ func (d *draft) refuseOneSubnet(rails []nvidiaRail) {
 			fmt.Sprintf("railhead setup namespace %s --rail-subnets 10.9.0.0/16", d.Namespace)))
 }
 
+// needsNone reports whether pods get rails by the resource alone.
+func needsNone(s cluster.State, r cluster.NvidiaResource) bool {
+	return slices.ContainsFunc(s.PluginRails(), func(p cluster.Rail) bool { return p.Resource == r.Resource })
+}
+
 // nvidiaRailsOf returns the requested rails, in the order of their names. A shared resource has one for each port.
 func nvidiaRailsOf(d *draft) []nvidiaRail {
 	var rails []nvidiaRail
@@ -103,7 +108,7 @@ func nvidiaRailsOf(d *draft) []nvidiaRail {
 		}
 		for _, port := range ports {
 			rail := nvidiaRail{r, port}
-			if r.RDMA && d.requested(r.Resource, path.Base(r.Resource), nvidiaName(d, rail)) {
+			if r.RDMA && !needsNone(d.s, r) && d.requested(r.Resource, path.Base(r.Resource), nvidiaName(d, rail)) {
 				rails = append(rails, rail)
 			}
 		}

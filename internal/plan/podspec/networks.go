@@ -49,11 +49,17 @@ func (n Networks) Has(namespace, name string) bool {
 	})
 }
 
-// With returns the text of the annotation with attachments of the pod's namespace added.
+// With returns the text of the annotation with attachments of the pod's namespace added. A name that is given several
+// times is listed as often.
 func (n Networks) With(namespace string, names ...string) (string, error) {
 	all, entries := slices.Clone(n.Names), n.entries
+	listed := map[string]int{}
+	for _, name := range n.Names {
+		name, _, _ = strings.Cut(name, "@") // name@interface
+		listed[strings.TrimPrefix(name, namespace+"/")]++
+	}
 	for _, name := range names {
-		if !n.Has(namespace, name) {
+		if listed[name]--; listed[name] < 0 {
 			all = append(all, name)
 			entries = append(entries, map[string]any{"name": name})
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// The checks of the catalogue, in the order of its rows. PortActive is one of rail, VFCount one of machine, PodPending
-// one of pods.
+// The checks of the catalogue, in the order of its rows. PortActive and TransportSupported are of rail,
+// VFCount is one of machine, PodPending one of pods.
 const (
 	ClusterReadable   check.ID = "cluster-readable"
 	PoolHealthy       check.ID = "pool-healthy"
@@ -108,6 +108,11 @@ func nodeRows() []check.Check[view] {
 			ID: RDMAResources, Title: "nodes with GPUs offer RDMA resources",
 			Needs: []check.ID{SriovNodeState, DevicePlugin},
 			Run:   reading(noRDMA, cluster.Nodes),
+		},
+		{
+			ID: rail.TransportSupported, Title: "nodes with GPUs offer RDMA devices that NCCL itself can use",
+			Needs: []check.ID{RDMAResources},
+			Run:   reading(onlyEFA, cluster.Nodes),
 		},
 		{
 			ID: RailsEven, Title: "all nodes with GPUs offer the same RDMA resources",

@@ -134,9 +134,11 @@ func clusterFaults() map[string]clusterFault {
 				s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"
 				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
 			},
-			want:   []string{"fail sriov-node-state"},
-			says:   "numVfs 64",
-			folded: []string{"vf-count", "resource-zero", "rdma-resources", "rails-even", "network-resource"},
+			want: []string{"fail sriov-node-state"},
+			says: "numVfs 64",
+			folded: []string{
+				"vf-count", "resource-zero", "rdma-resources", "transport-supported", "rails-even", "network-resource",
+			},
 		},
 		"the SR-IOV operator cannot drain a node": {
 			change: func(s *cluster.State) {
@@ -145,18 +147,22 @@ func clusterFaults() map[string]clusterFault {
 				n.SyncError = `error when evicting pods/"web-0" -n "shop": global timeout reached: 1m30s`
 				n.Drain = cluster.SriovDrain{Current: "Draining", Desired: "Drain_Required"}
 			},
-			want:   []string{"fail sriov-node-state"},
-			says:   `its last attempt failed: error when evicting pods/"web-0"`,
-			folded: []string{"vf-count", "resource-zero", "rdma-resources", "rails-even", "network-resource"},
+			want: []string{"fail sriov-node-state"},
+			says: `its last attempt failed: error when evicting pods/"web-0"`,
+			folded: []string{
+				"vf-count", "resource-zero", "rdma-resources", "transport-supported", "rails-even", "network-resource",
+			},
 		},
 		"a node waits for its drain": {
 			change: func(s *cluster.State) {
 				s.SriovNodes[1].SyncStatus = "InProgress"
 				s.SriovNodes[1].Drain = cluster.SriovDrain{Current: "Idle", Desired: "Drain_Required"}
 			},
-			want:   []string{"warn sriov-node-state"},
-			says:   "it must drain the node first, and the drain has not begun",
-			folded: []string{"vf-count", "resource-zero", "rdma-resources", "rails-even", "network-resource"},
+			want: []string{"warn sriov-node-state"},
+			says: "it must drain the node first, and the drain has not begun",
+			folded: []string{
+				"vf-count", "resource-zero", "rdma-resources", "transport-supported", "rails-even", "network-resource",
+			},
 		},
 		"a node that has been drained": {
 			change: func(s *cluster.State) {
@@ -201,6 +207,22 @@ func clusterFaults() map[string]clusterFault {
 				s.Nodes[1].Allocatable["openshift.io/rail0"] = 8
 			},
 		},
+		"Elastic Fabric Adapters alone": {
+			change: func(s *cluster.State) {
+				s.Networks, s.SriovPolicies, s.SriovNodes = nil, nil, nil
+				for i := range s.Nodes {
+					s.Nodes[i].Allocatable = cluster.Resources{"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 32}
+				}
+				for i := range s.Pods {
+					s.Pods[i].Annotations = nil
+					if s.Pods[i].Requests["nvidia.com/gpu"] > 0 {
+						s.Pods[i].Requests = cluster.Resources{"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 32}
+					}
+				}
+			},
+			want: []string{"warn transport-supported"},
+			says: "only Elastic Fabric Adapters (vpc.amazonaws.com/efa)",
+		},
 		"no node offers a GPU": {
 			change: func(s *cluster.State) {
 				for _, n := range s.Nodes {
@@ -242,7 +264,7 @@ func clusterFaults() map[string]clusterFault {
 			},
 			want:   []string{"fail rdma-resources", "fail image-pull"},
 			says:   "none of 2 nodes with GPUs offers an RDMA resource",
-			folded: []string{"rails-even", "network-resource"},
+			folded: []string{"transport-supported", "rails-even", "network-resource"},
 		},
 		"a node lacks a rail": {
 			change: func(s *cluster.State) { delete(s.Nodes[1].Allocatable, "openshift.io/rail1") },
@@ -327,7 +349,7 @@ func clusterFaults() map[string]clusterFault {
 			},
 			want:   []string{"fail device-plugin"},
 			says:   "node gpu-1: pod openshift-sriov-network-operator/plugin-gpu-1 is Running (CrashLoopBackOff)",
-			folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+			folded: []string{"resource-zero", "rdma-resources", "transport-supported", "rails-even", "network-resource"},
 		},
 		"the device plugin has no pod on a node": {
 			change: func(s *cluster.State) {
@@ -335,7 +357,7 @@ func clusterFaults() map[string]clusterFault {
 			},
 			want:   []string{"fail device-plugin"},
 			says:   "it has no pod there",
-			folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+			folded: []string{"resource-zero", "rdma-resources", "transport-supported", "rails-even", "network-resource"},
 		},
 		"the device plugin has no pod on a node whose virtual functions are of no policy": {
 			change: func(s *cluster.State) {
@@ -723,8 +745,8 @@ func TestRows(t *testing.T) {
 		}
 		_, rest, _ := strings.Cut(string(page), "**Healthy:** ")
 		healthy, _, _ := strings.Cut(rest, "\n")
-		ofMachines := row.ID == machine.VFCount || row.ID == rail.PortActive // their pages have the titles of those
-		if healthy != row.Title && !ofMachines {
+		ofMachines := []check.ID{machine.VFCount, rail.PortActive, rail.TransportSupported}
+		if healthy != row.Title && !slices.Contains(ofMachines, row.ID) { // whose pages have the titles of machines' checks
 			t.Errorf("%s: the title is %q, and its page says %q", row.ID, row.Title, healthy)
 		}
 		if !fires[row.ID] {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -16,8 +17,8 @@ import (
 // first.
 func Missing(s cluster.State) []check.Finding {
 	v := view{state: s, options: Options{Whole: true}}
-	return slices.Concat(unreadLists(v), unfinishedSriovNodes(v), noGPUs(v), noRDMA(v), unevenRails(v),
-		attachmentsWithoutDevice(v), missingSCC(v))
+	return slices.Concat(unreadLists(v), unfinishedSriovNodes(v), noGPUs(v), noRDMA(v), onlyEFA(v),
+		unevenRails(v), attachmentsWithoutDevice(v), missingSCC(v))
 }
 
 func unreadLists(s view) []check.Finding {
@@ -142,6 +143,25 @@ func noRDMA(s view) []check.Finding {
 		})
 	}
 	return []check.Finding{f}
+}
+
+// onlyEFA reports nodes whose only RDMA devices are Elastic Fabric Adapters. Jobs that bring the plugin for them run
+// well; Railhead's own rails, which use NCCL_NET=IB, do not exist there.
+func onlyEFA(s view) []check.Finding {
+	if !s.state.Knows(cluster.Nodes) || !s.state.OnlyEFA() {
+		return nil
+	}
+	offers := strings.Join(s.state.EFAOffers(), ", ")
+	return []check.Finding{{
+		Check: rail.TransportSupported, Status: check.Warn, Subject: check.Ref{Kind: check.Cluster},
+		About: []check.Ref{{Kind: check.Resource}},
+		Summary: "nodes offer only Elastic Fabric Adapters (" + offers + "): RDMA, but NCCL reaches it through the plugin " +
+			"aws-ofi-nccl alone, so there are no rails for NCCL_NET=IB",
+		Evidence: check.Observed("RDMA devices that nodes offer", offers, "InfiniBand or RoCE"),
+		Fix: check.ByUser("Use an image with aws-ofi-nccl and libfabric, and request the devices in a manifest of your "+
+			"own: Railhead cannot set up EFA. Jobs that Railhead deploys train over TCP.",
+			"railhead deploy JOB --mode tcp"),
+	}}
 }
 
 // offerNICs returns how a device plugin comes to offer NICs to pods: by the policies that there are, or by new ones.
