@@ -42,7 +42,8 @@ func (j *judge) refuse(d host.Device) Rejected {
 		}
 	case d.Function.Value.Driver.Value == "efa":
 		return Rejected{
-			Cause: TransportSupported, Reason: "AWS EFA; NCCL reaches it only through the aws-ofi-nccl plugin",
+			Cause: TransportSupported, reason: elasticFabric, own: useOFI,
+			Reason:   "AWS EFA; NCCL reaches it only through the aws-ofi-nccl plugin",
 			Evidence: []check.Evidence{{Source: "driver of " + d.Name, Got: "efa"}},
 		}
 	}

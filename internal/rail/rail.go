@@ -61,6 +61,7 @@ const (
 	nodeMissing          // usual in shared RDMA mode, where every pod sees every HCA of the node in sysfs
 	nodeDenied           // the container's cgroup or the file's mode forbids opening the verbs node
 	besideVirtual        // a physical function next to virtual ones; nothing says what was allocated
+	elasticFabric        // AWS EFA that this container can open
 )
 
 func (r Rejected) fix() *check.Fix { return cmp.Or(r.own, fixes[r.Cause]) }

@@ -15,6 +15,9 @@ func (r Resolution) NoRail(s host.Snapshot) check.Finding {
 	if i := slices.IndexFunc(r.Conflicts, outside); i >= 0 {
 		return r.Conflicts[i]
 	}
+	if f, found := r.mountedBesideEFA(); found {
+		return f
+	}
 	f := check.Finding{Check: DeviceAllocated, Status: check.Fail, Subject: check.Ref{Kind: check.Pod}}
 	if devices := r.otherScope(s); len(devices) > 0 {
 		return r.wrongScope(f, devices)
@@ -32,10 +35,9 @@ func unusable(f check.Finding, devices []Rejected) check.Finding {
 	if len(devices) > 1 {
 		f.Summary = fmt.Sprintf("none of %d RDMA devices is usable: %s", len(devices), reasons(devices))
 	}
+	show(&f, devices)
 	mounted := true // nothing gave the container the devices, and it may open none
 	for _, d := range devices {
-		f.About = append(f.About, d.ref())
-		f.Evidence = append(f.Evidence, check.Evidence{Source: d.Name(), Got: d.Reason})
 		mounted = mounted && len(d.Sources) == 0 && d.reason == nodeDenied
 	}
 	if mounted {

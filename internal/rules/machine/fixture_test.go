@@ -156,6 +156,8 @@ var fixtures = []fixture{
 		id: rail.UverbsOpenable, status: check.Fail, machine: pod, judge: ofPod,
 		edit: hosttest.Edit{Probes: map[string]any{"open": map[string]any{"dev/infiniband/uverbs6": "EPERM"}}},
 	},
+	{id: rail.UverbsOpenable, status: check.Fail, machine: "pod-efa-hostpath", judge: ofPod, recorded: true},
+	{id: rail.TransportSupported, status: check.Warn, machine: "pod-efa", judge: ofPod, recorded: true},
 	{id: rail.PortActive, status: check.Fail, machine: "host-port-down", judge: Node, recorded: true},
 	{id: rail.PortActive, status: check.Fail, machine: "host-port-down", judge: ofPod, recorded: true},
 	{

@@ -10,6 +10,9 @@ import (
 
 // allocated returns why there is no rail: if no port is ACTIVE, the cause of that where it is visible.
 func allocated(t *subject) []check.Finding {
+	if f, only := t.options.Rails.OnlyEFA(); only {
+		return []check.Finding{f}
+	}
 	if len(t.noRail) == 0 || t.noRail[0].Check != rail.PortActive {
 		return t.noRail
 	}
