@@ -144,6 +144,14 @@ func TestKindsOfClusters(t *testing.T) {
 			},
 			never: []string{"Correct the SriovNetworkNodePolicy"},
 		},
+		"multus-without-kubelet": {
+			job:  "default",
+			want: []string{"fail sandbox-failed"},
+			says: []string{"Multus on node node-1 cannot ask the kubelet", "admin", "pod-resources"},
+			never: []string{
+				"Compare the annotation", "setup namespace",
+			},
+		},
 		"amd-vnic":             {job: "train"},
 		"infiniband-by-plugin": {job: "train"},
 		"efa-by-claim": {

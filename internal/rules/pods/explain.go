@@ -146,6 +146,10 @@ var families = []family{
 		`Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`,
 	},
 	{ofKind(injections), answer(DeviceInjection, injections), DeviceInjection, ""},
+	{ // before the messages about attachments, with which Multus begins
+		ofKind(noKubelet), answer(SandboxFailed, noKubelet), SandboxFailed,
+		`getKubernetesDelegate: failed to get a ResourceClient instance: getKubeletClient: error getting pod resources`,
+	},
 	{ofKind(attachments), wrongAttachment, NADMissing, ""},
 	{
 		all(inWhole(isolation, nadNamed, nadOther), not(inText(nadUnread))), nadMissing, NADMissing,

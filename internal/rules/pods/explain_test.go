@@ -622,6 +622,19 @@ func TestExplainNode(t *testing.T) {
 			want: SandboxFailed, status: check.Fail,
 			says: []string{"registry.k8s.io/pause:3.8", "401 Unauthorized", "configuration of the container runtime"},
 		},
+		"Multus cannot ask the kubelet": {
+			pod: onNode(),
+			events: event("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = failed `+
+				`to setup network for sandbox "62bc": plugin type="multus-shim" name="multus-cni-network" failed (add): `+
+				`CmdAdd (shim): CNI request failed with status 400: 'ERRORED: error configuring pod [train/h-kim-0] `+
+				`networking: Multus: [train/h-kim-0/c294]: error loading k8s delegates k8s args: TryLoadPodDelegates: error `+
+				`in getting k8s network for pod: GetNetworkDelegates: failed getting the delegate: getKubernetesDelegate: `+
+				`failed to get a ResourceClient instance: getKubeletClient: error getting pod resources from client: rpc `+
+				`error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix `+
+				`/var/lib/kubelet/pod-resources/kubelet.sock: connect: no such file or directory"`),
+			want: SandboxFailed, status: check.Fail,
+			says: []string{"cannot ask the kubelet", "The attachment is not at fault", "--root-dir"},
+		},
 		"the runtime is slow": {
 			pod: onNode(),
 			events: event("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = `+
