@@ -225,7 +225,7 @@ var labelDomains = []string{
 	"kubeflow.org", "x-k8s.io", "ray.io", "volcano.sh", "railhead.dev",
 }
 
-// selectedLabels adds the labels by which pools and policies select nodes.
+// selectedLabels adds the labels by which pools, policies and pods select nodes.
 func selectedLabels(s cluster.State) labelKeys {
 	keys := labelKeys{"controller-revision-hash": true, "job-name": true, "k8s-app": true, "app": true}
 	for _, p := range s.Pools {
@@ -237,6 +237,11 @@ func selectedLabels(s cluster.State) labelKeys {
 		}
 	}
 	for _, p := range s.SriovPolicies {
+		for key := range p.NodeSelector {
+			keys[key] = true
+		}
+	}
+	for _, p := range s.Pods {
 		for key := range p.NodeSelector {
 			keys[key] = true
 		}

@@ -17,8 +17,9 @@ type Pod struct {
 	Message        string            `json:"message,omitempty"`
 	Deleted        bool              `json:"deleted,omitempty"` // being deleted
 	Requests       Resources         `json:"requests,omitempty"`
-	Limits         Resources         `json:"limits,omitempty"` // of a job's pods only
-	Claims         []string          `json:"claims,omitempty"` // of DRA, by their names in the pod; of a job's pods
+	Limits         Resources         `json:"limits,omitempty"`       // of a job's pods only
+	NodeSelector   map[string]string `json:"nodeSelector,omitempty"` // of a job's pods only
+	Claims         []string          `json:"claims,omitempty"`       // of DRA, by their names in the pod; of a job's pods
 	ServiceAccount string            `json:"serviceAccount,omitempty"`
 	Ready          bool              `json:"ready,omitempty"`
 	Unscheduled    string            `json:"unscheduled,omitempty"` // the scheduler's own words

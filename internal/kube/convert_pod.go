@@ -46,7 +46,7 @@ func convertPod(p *corev1.Pod) cluster.Pod {
 func convertJobPod(p *corev1.Pod) cluster.Pod {
 	pod := convertPod(p)
 	pod.Labels, pod.Annotations, pod.Limits = p.Labels, p.Annotations, podLimits(&p.Spec)
-	pod.Writer = writer(p.ManagedFields)
+	pod.Writer, pod.NodeSelector = writer(p.ManagedFields), p.Spec.NodeSelector
 	pod.Containers = append(containers(p.Spec.InitContainers, p.Status.InitContainerStatuses),
 		containers(p.Spec.Containers, p.Status.ContainerStatuses)...)
 	for i := range p.Spec.InitContainers {

@@ -99,6 +99,9 @@ func nodeReasons(text string) []string {
 // unfit explains that nodes do not fit the pod for other reasons than resources.
 func (t target) unfit(text string) check.Finding {
 	reasons := cmp.Or(strings.Join(nodeReasons(text), ", "), quote(text))
+	if f, found := t.pinned(reasons); found {
+		return f
+	}
 	f := t.noNode("no node fits "+t.name()+": "+reasons, text)
 	const most = 8
 	for _, n := range t.s.Nodes {
@@ -130,6 +133,10 @@ func (t target) noNode(summary, text string) check.Finding {
 		f.Status, f.Fix.Text = check.Warn, "The nodes have reached their limit of pods: wait until some end."
 	default:
 		f.Fix.Text = "Correct --node-selector: no node has these labels."
+		if len(t.pod.NodeSelector) > 0 { // nodes have them: see pinned
+			f.Fix.Text = "Nodes have the labels of its nodeSelector " + labels(t.pod.NodeSelector) + ": its node affinity, or " +
+				"another reason above, excludes them."
+		}
 	}
 	return f
 }
