@@ -42,6 +42,7 @@ type Snapshot struct {
 	IOMMU      IOMMU             `json:"iommu,omitzero"`       //
 	Limits     Limits            `json:"limits,omitzero"`      //
 	NCCL       NCCL              `json:"nccl,omitzero"`        //
+	Topology   *Topology         `json:"topology,omitempty"`   // nil if NCCL takes the paths from /sys
 	Wire       Fact[Wire]        `json:"wire,omitzero"`        // absent if the kernel has no RDMA
 
 	NetworkStatus []NetworkStatus `json:"networkStatus,omitempty"` // k8s.v1.cni.cncf.io/network-status

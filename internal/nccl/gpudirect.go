@@ -51,7 +51,8 @@ func (v Var) Means(value string) bool {
 // gpuDirect sets the level that a flag gives, and reports where GPUDirect RDMA would be off, and why.
 func (c *computation) gpuDirect() {
 	limit := gdrLimit(c)
-	if len(rail.GPUs(*c.s)) == 0 || !gpuDirectPossible(c) {
+	c.topologyFile()
+	if gpus := rail.GPUs(*c.s); len(gpus) == 0 || withoutGPUDirect(gpus) || !gpuDirectPossible(c) {
 		return
 	}
 	c.gpuDirectDistance(limit)
@@ -207,6 +208,8 @@ func GPUDirectWay(s host.Snapshot) Way {
 	works, known := worksByDMABuf(s)
 	switch {
 	case len(rail.GPUs(s)) == 0:
+	case withoutGPUDirect(rail.GPUs(s)):
+		return NoWay
 	case works:
 		return DMABuf
 	case len(s.GPUDirect.Peermem) > 0:
@@ -244,8 +247,11 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 	var evidence []check.Evidence
 	worst := rail.PIX
 	for g, row := range matrix {
-		nearest := rail.Nearest(row)
-		if nearest == rail.Unmeasured || !nearest.Farther(limit) {
+		nearest, accepted := rail.Nearest(row), limit
+		if c.byC2C(gpus[g]) {
+			accepted = rail.NODE
+		}
+		if nearest == rail.Unmeasured || !nearest.Farther(accepted) {
 			continue
 		}
 		if nearest.Farther(worst) {
@@ -255,7 +261,7 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 		evidence = append(evidence, check.Evidence{
 			Source: fmt.Sprintf("GPU%d %s", g, gpus[g].Function.Address),
 			Got:    string(nearest),
-			Want:   within(limit),
+			Want:   within(accepted),
 		})
 	}
 	if len(far) == 0 {
@@ -265,13 +271,16 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 	if level == "" {
 		level = "PHB"
 	}
+	fix := check.ByUser("Measure whether GPUDirect over that distance is faster on this machine; "+
+		"if it is, raise the level.", "railhead-pod run --gdr-level "+level+" -- ...")
+	if c.s.Topology == nil && hidesPaths(c.s, c.rails) {
+		fix = namePaths(level)
+	}
 	c.say(check.Finding{
 		Check: GPUDirectDistance, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
 		Summary: fmt.Sprintf("NCCL leaves GPUDirect RDMA off for %s: their nearest rail is %s away, "+
 			"and NCCL's level accepts %s", strings.Join(far, ", "), worst, within(limit)),
-		Evidence: evidence,
-		Fix: check.ByUser("Measure whether GPUDirect over that distance is faster on this machine; "+
-			"if it is, raise the level.", "railhead-pod run --gdr-level "+level+" -- ..."),
+		Evidence: evidence, Fix: fix,
 	})
 }
 

@@ -13,6 +13,7 @@ const (
 	GDRLevelKnown     check.ID = "gdr-level"
 	GPUDirectPossible check.ID = "gpudirect-possible"
 	GPUDirectDistance check.ID = "gpudirect-distance"
+	TopologyFile      check.ID = "topology-file"
 	IOMMUPassthrough  check.ID = "iommu-passthrough"
 	SharedMemory      check.ID = "shm-size"
 )

@@ -82,6 +82,19 @@ func GPUs(s host.Snapshot) []host.GPU {
 	return all
 }
 
+// placed returns a function with the path that NCCL takes: the one of its topology file, else that of /sys.
+func placed(s host.Snapshot, f host.Function) host.Function {
+	if place, found := s.Topology.Place(f.Address); found {
+		f.Path, f.NUMANode = host.Know(place.Path), host.Know(place.NUMA)
+	}
+	return f
+}
+
+// DistanceOf measures a GPU and a NIC of a machine, as NCCL does.
+func DistanceOf(s host.Snapshot, gpu, nic host.Function) Distance {
+	return Between(placed(s, gpu), placed(s, nic), s.NUMANodes.Or(0))
+}
+
 // Matrix measures every GPU against every rail: Matrix(...)[gpu][rail].
 func Matrix(s host.Snapshot, rails []Rail) [][]Distance {
 	gpus := GPUs(s)
@@ -90,7 +103,7 @@ func Matrix(s host.Snapshot, rails []Rail) [][]Distance {
 		for _, r := range rails {
 			d := Unmeasured
 			if f, ok := r.Function.Get(); ok {
-				d = Between(g.Function, f, s.NUMANodes.Or(0))
+				d = DistanceOf(s, g.Function, f)
 			}
 			matrix[i] = append(matrix[i], d)
 		}

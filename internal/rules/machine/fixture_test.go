@@ -158,6 +158,7 @@ var fixtures = []fixture{
 	},
 	{id: rail.UverbsOpenable, status: check.Fail, machine: "pod-efa-hostpath", judge: ofPod, recorded: true},
 	{id: rail.TransportSupported, status: check.Warn, machine: "pod-efa", judge: ofPod, recorded: true},
+	{id: nccl.TopologyFile, status: check.Warn, machine: "vm-topology-file", judge: ofPod, recorded: true},
 	{id: rail.PortActive, status: check.Fail, machine: "host-port-down", judge: Node, recorded: true},
 	{id: rail.PortActive, status: check.Fail, machine: "host-port-down", judge: ofPod, recorded: true},
 	{

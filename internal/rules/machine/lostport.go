@@ -37,7 +37,7 @@ func cardPorts(s *host.Snapshot) []cardPort {
 	for _, d := range physical(s) {
 		var beside []int
 		for g := range gpus {
-			if !rail.Between(gpus[g].Function, d.Function.Value, s.NUMANodes.Or(0)).Farther(rail.PXB) {
+			if !rail.DistanceOf(*s, gpus[g].Function, d.Function.Value).Farther(rail.PXB) {
 				beside = append(beside, g)
 			}
 		}

@@ -85,11 +85,12 @@ var podChecks = []check.Check[*subject]{
 		ID: nccl.GPUDirectPossible, Title: "the node can do GPUDirect RDMA",
 		Needs: needsDevice, ExplainedBy: []check.ID{PeermemRegistered}, Run: gpuDirect,
 	},
+	{ID: nccl.TopologyFile, Title: "NCCL can read its topology file", Needs: needsDevice},
 	{
 		ID:    nccl.GPUDirectDistance,
 		Title: "every GPU has a rail near enough for GPUDirect RDMA",
 		Needs: []check.ID{ // without one of its rails a GPU only seems far from all
-			nccl.GPUDirectPossible, VFGUID, PhysicalUp, rail.UverbsOpenable, rail.PortActive, rail.GIDUsable,
+			nccl.GPUDirectPossible, nccl.TopologyFile, VFGUID, PhysicalUp, rail.UverbsOpenable, rail.PortActive, rail.GIDUsable,
 		},
 		Run: gpuDistance,
 	},
