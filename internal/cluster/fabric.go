@@ -24,7 +24,7 @@ func (d DRADevice) IsEFA() bool {
 }
 
 // EFAOffers returns where nodes offer Elastic Fabric Adapters: the resource, or DRA drivers.
-func (s State) EFAOffers() []string {
+func EFAOffers(s State) []string {
 	var all []string
 	for _, o := range s.RDMAOffers() {
 		if IsEFA(o.Resource) && len(o.Nodes()) > 0 {
@@ -40,9 +40,9 @@ func (s State) EFAOffers() []string {
 }
 
 // OnlyEFA reports whether nodes offer Elastic Fabric Adapters, and no RDMA device that NCCL itself can use.
-func (s State) OnlyEFA() bool {
+func OnlyEFA(s State) bool {
 	verbs := func(o Offer) bool { return !IsEFA(o.Resource) && len(o.Nodes()) > 0 }
-	return len(s.EFAOffers()) > 0 && !slices.ContainsFunc(s.RDMAOffers(), verbs) &&
+	return len(EFAOffers(s)) > 0 && !slices.ContainsFunc(s.RDMAOffers(), verbs) &&
 		!slices.ContainsFunc(s.DRADevices, func(d DRADevice) bool { return d.RDMA && !d.IsEFA() })
 }
 
@@ -67,15 +67,15 @@ const sharedDevices = 32
 
 // PluginRails are the rails that pods get by requesting a resource alone: InfiniBand needs neither an address nor an
 // interface in the pod, and so no network attachment. There is one for each device that a pod can request.
-func (s State) PluginRails() []Rail {
+func PluginRails(s State) []Rail {
 	if !s.Knows(Nodes) {
 		return nil
 	}
 	var rails []Rail
 	for _, o := range s.RDMAOffers() {
-		if s.isInfiniBand(o.Resource) && len(o.Nodes()) > 0 {
+		if isInfiniBand(s, o.Resource) && len(o.Nodes()) > 0 {
 			r := Rail{Resource: o.Resource, RDMA: true, PerNode: o.PerNode}
-			rails = append(rails, slices.Repeat([]Rail{r}, s.perPod(o))...)
+			rails = append(rails, slices.Repeat([]Rail{r}, perPod(s, o))...)
 		}
 	}
 	return rails
@@ -83,7 +83,7 @@ func (s State) PluginRails() []Rail {
 
 // isInfiniBand reports whether a device plugin is known to offer a resource of InfiniBand devices that pods get without
 // an attachment. A virtual function of the SR-IOV operator gets its GUID by one (sriov-network-operator, ib-sriov-cni).
-func (s State) isInfiniBand(resource string) bool {
+func isInfiniBand(s State, resource string) bool {
 	_, base, _ := strings.Cut(resource, "/")
 	bySriov := func(p SriovPolicy) bool { return p.ResourceName == base }
 	attached := func(n Network) bool { return n.Resource == resource }
@@ -99,7 +99,7 @@ func (s State) isInfiniBand(resource string) bool {
 }
 
 // perPod returns how many devices of an offer a pod can request: as many as most nodes have, one of shared devices.
-func (s State) perPod(o Offer) int {
+func perPod(s State, o Offer) int {
 	shared := func(r NvidiaResource) bool { return r.Resource == o.Resource && r.Shared }
 	if slices.ContainsFunc(s.NvidiaResources, shared) || strings.Contains(o.Resource, "shared") {
 		return 1
@@ -123,12 +123,12 @@ func (s State) perPod(o Offer) int {
 const hostDevices = "amd-host-device"
 
 // eachDevice repeats the rails whose attachment brings another device each time that a pod names it.
-func (s State) eachDevice(rails []Rail) []Rail {
+func eachDevice(s State, rails []Rail) []Rail {
 	var all []Rail
 	for _, r := range rails {
 		n := 1
 		if r.Type == hostDevices {
-			n = max(s.perPod(Offer{Resource: r.Resource, PerNode: r.PerNode}), 1)
+			n = max(perPod(s, Offer{Resource: r.Resource, PerNode: r.PerNode}), 1)
 		}
 		all = append(all, slices.Repeat([]Rail{r}, n)...)
 	}

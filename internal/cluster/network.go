@@ -163,7 +163,7 @@ func (i SriovInterface) Card() string {
 }
 
 // HasSriovOperator reports whether the cluster has the SR-IOV operator.
-func (s State) HasSriovOperator() bool {
+func HasSriovOperator(s State) bool {
 	return s.Server.Serves(SriovGroup) || len(s.SriovNodes) > 0 || len(s.SriovPolicies) > 0
 }
 

@@ -217,17 +217,17 @@ func (s State) Rails(namespace string) []Rail {
 }
 
 // AttachedRails are the network attachments of a namespace through which pods get RDMA devices.
-func (s State) AttachedRails(namespace string) []Rail {
+func AttachedRails(s State, namespace string) []Rail {
 	return slices.DeleteFunc(s.Rails(namespace), func(r Rail) bool { return !r.Usable() })
 }
 
 // UsableRails are the rails of a pod of a namespace: one for each device. Without an attachment that brings one, they
 // are the resources that need none.
 func (s State) UsableRails(namespace string) []Rail {
-	if attached := s.AttachedRails(namespace); len(attached) > 0 {
-		return s.eachDevice(attached)
+	if attached := AttachedRails(s, namespace); len(attached) > 0 {
+		return eachDevice(s, attached)
 	}
-	return s.PluginRails()
+	return PluginRails(s)
 }
 
 // noRail explains why pods get no RDMA device through an attachment.

@@ -131,7 +131,7 @@ func TestRailsOfKinds(t *testing.T) {
 		t.Errorf("%d rails by the resource, with names %q", len(rails), cluster.RailNames(rails))
 	}
 	s = recorded(t, "efa-by-claim")
-	if rails := s.ClaimRails(); len(rails) > 0 || !slices.Equal(s.EFAOffers(), []string{"dra.net"}) {
-		t.Errorf("rails %v, EFA by %q", cluster.RailNames(rails), s.EFAOffers())
+	if rails := s.ClaimRails(); len(rails) > 0 || !slices.Equal(cluster.EFAOffers(s), []string{"dra.net"}) {
+		t.Errorf("rails %v, EFA by %q", cluster.RailNames(rails), cluster.EFAOffers(s))
 	}
 }

@@ -51,7 +51,7 @@ func (v Var) Means(value string) bool {
 // gpuDirect sets the level that a flag gives, and reports where GPUDirect RDMA would be off, and why.
 func (c *computation) gpuDirect() {
 	limit := gdrLimit(c)
-	c.topologyFile()
+	topologyFile(c)
 	if gpus := rail.GPUs(*c.s); len(gpus) == 0 || withoutGPUDirect(gpus) || !gpuDirectPossible(c) {
 		return
 	}
@@ -248,7 +248,7 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 	worst := rail.PIX
 	for g, row := range matrix {
 		nearest, accepted := rail.Nearest(row), limit
-		if c.byC2C(gpus[g]) {
+		if byC2C(c, gpus[g]) {
 			accepted = rail.NODE
 		}
 		if nearest == rail.Unmeasured || !nearest.Farther(accepted) {

@@ -13,7 +13,7 @@ const topoFile = "NCCL_TOPO_FILE"
 
 // topologyFile reports a topology file that NCCL cannot read: it warns, and takes the paths from /sys
 // (src/graph/xml.cc ncclTopoGetXmlFromFile).
-func (c *computation) topologyFile() {
+func topologyFile(c *computation) {
 	t := c.s.Topology
 	if t == nil || t.Functions.IsKnown() {
 		return
@@ -71,7 +71,7 @@ func withoutGPUDirect(gpus []host.GPU) bool {
 
 // byC2C reports whether NCCL reaches a NIC of the GPU's own CPU over C2C: on Grace, by default since 2.27 (src/graph
 // paths.cc; NCCL_NET_GDR_C2C). A level that the user sets is kept.
-func (c *computation) byC2C(g host.GPU) bool {
+func byC2C(c *computation, g host.GPU) bool {
 	_, _, level := c.s.UserSetting("NCCL_NET_GDR_LEVEL")
 	if !modelIs(g, "GH200", "GB200", "GB300") || level || c.policy.GDRLevel != "" {
 		return false

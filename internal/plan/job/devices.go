@@ -16,7 +16,7 @@ import (
 
 // devices chooses the rails and looks for nodes.
 func (j *request) devices() {
-	if j.job.Mode == nccl.RDMA && j.s.OnlyEFA() { // no number of GPUs helps
+	if j.job.Mode == nccl.RDMA && cluster.OnlyEFA(j.s) { // no number of GPUs helps
 		j.requiredRails(j.job.Nodes)
 		return
 	}

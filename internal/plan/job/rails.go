@@ -18,7 +18,7 @@ import (
 
 // requiredRails returns the rails of the job, and fails if there are none. need is the number of nodes, if known.
 func (j *request) requiredRails(need int) []cluster.Rail {
-	if j.s.OnlyEFA() {
+	if cluster.OnlyEFA(j.s) {
 		a := j.attachments()
 		a.onlyEFA()
 		j.draft = a.Draft
@@ -108,7 +108,7 @@ func (a *attachments) require() []cluster.Rail {
 
 // onlyEFA fails where nodes offer no other RDMA device than Elastic Fabric Adapters.
 func (a *attachments) onlyEFA() {
-	offers := strings.Join(a.s.EFAOffers(), ", ")
+	offers := strings.Join(cluster.EFAOffers(a.s), ", ")
 	a.Fail(rail.TransportSupported, a.job.NamespaceRef(), "pods cannot get a rail: "+a.noRails(),
 		check.Observed("RDMA devices that nodes offer", offers, "InfiniBand or RoCE, for NCCL_NET=IB"),
 		check.ByUser("Railhead cannot set up EFA. Use an image with the plugin aws-ofi-nccl and libfabric, and request "+
@@ -187,8 +187,8 @@ func (a *attachments) noDevice(r cluster.Rail) {
 // noRails returns why the namespace has no rail.
 func (a attachments) noRails() string {
 	switch {
-	case a.s.OnlyEFA():
-		return "nodes offer only Elastic Fabric Adapters (" + strings.Join(a.s.EFAOffers(), ", ") + "), which NCCL reaches " +
+	case cluster.OnlyEFA(a.s):
+		return "nodes offer only Elastic Fabric Adapters (" + strings.Join(cluster.EFAOffers(a.s), ", ") + "), which NCCL reaches " +
 			"through the plugin aws-ofi-nccl alone, not with NCCL_NET=IB"
 	case a.unread():
 		return "the network attachments of namespace " + a.job.Namespace + " could not be read"

@@ -148,7 +148,7 @@ func (d *draft) noteRails() {
 	after := d.s
 	after.Networks = slices.Concat(d.s.Networks, d.planned)
 	var rails []string
-	for _, r := range after.AttachedRails(d.Namespace) {
+	for _, r := range cluster.AttachedRails(after, d.Namespace) {
 		where := "unknown nodes"
 		if d.s.Knows(cluster.Nodes) {
 			where = words.Count(len(r.Nodes()), "node")
@@ -161,10 +161,10 @@ func (d *draft) noteRails() {
 	case len(plugin) > 0:
 		d.plan.Note("Namespace %s needs no attachments: InfiniBand needs no interface in the pod, and jobs request "+
 			"their rails by %s.", d.Namespace, resourcesOf(plugin))
-	case d.s.OnlyEFA():
+	case cluster.OnlyEFA(d.s):
 		d.plan.Note("Namespace %s has no rail: nodes offer only Elastic Fabric Adapters (%s), which NCCL reaches through "+
 			"the plugin aws-ofi-nccl alone. Railhead cannot set it up.",
-			d.Namespace, strings.Join(d.s.EFAOffers(), ", "))
+			d.Namespace, strings.Join(cluster.EFAOffers(d.s), ", "))
 	default:
 		d.plan.Note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)
 	}

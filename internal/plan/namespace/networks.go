@@ -87,7 +87,7 @@ func sourcesOf(d *draft) []string {
 	rails := map[string]int{}
 	for _, n := range d.s.Networks {
 		if _, seen := rails[n.Namespace]; !seen && n.Namespace != d.Namespace {
-			rails[n.Namespace] = len(d.s.AttachedRails(n.Namespace))
+			rails[n.Namespace] = len(cluster.AttachedRails(d.s, n.Namespace))
 		}
 	}
 	maps.DeleteFunc(rails, func(_ string, n int) bool { return n == 0 })

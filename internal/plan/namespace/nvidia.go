@@ -92,7 +92,7 @@ func (d *draft) refuseOneSubnet(rails []nvidiaRail) {
 
 // needsNone reports whether pods get rails by the resource alone.
 func needsNone(s cluster.State, r cluster.NvidiaResource) bool {
-	return slices.ContainsFunc(s.PluginRails(), func(p cluster.Rail) bool { return p.Resource == r.Resource })
+	return slices.ContainsFunc(cluster.PluginRails(s), func(p cluster.Rail) bool { return p.Resource == r.Resource })
 }
 
 // nvidiaRailsOf returns the requested rails, in the order of their names. A shared resource has one for each port.

@@ -148,10 +148,10 @@ func noRDMA(s view) []check.Finding {
 // onlyEFA reports nodes whose only RDMA devices are Elastic Fabric Adapters. Jobs that bring the plugin for them run
 // well; Railhead's own rails, which use NCCL_NET=IB, do not exist there.
 func onlyEFA(s view) []check.Finding {
-	if !s.state.Knows(cluster.Nodes) || !s.state.OnlyEFA() {
+	if !s.state.Knows(cluster.Nodes) || !cluster.OnlyEFA(s.state) {
 		return nil
 	}
-	offers := strings.Join(s.state.EFAOffers(), ", ")
+	offers := strings.Join(cluster.EFAOffers(s.state), ", ")
 	return []check.Finding{{
 		Check: rail.TransportSupported, Status: check.Warn, Subject: check.Ref{Kind: check.Cluster},
 		About: []check.Ref{{Kind: check.Resource}},
@@ -180,7 +180,7 @@ func offerNICs(s cluster.State, node string) *check.Fix {
 		return check.ByAdmin("Set isRdma: true in SriovNetworkNodePolicy "+words.Few(others, 4)+" if it is for NICs "+
 			"of the training network; otherwise let railhead write a policy for each of them.",
 			"railhead setup cluster --sriov", state)
-	case !s.HasSriovOperator():
+	case !cluster.HasSriovOperator(s):
 		return check.ByAdmin("Let a device plugin offer the NICs. InfiniBand needs no more than the plugin: the shared "+
 			"RDMA device plugin, the SR-IOV device plugin, or the network operator of the vendor. RoCE also needs "+
 			"Multus and an attachment for each rail.",
@@ -314,7 +314,7 @@ func unevenRails(s view) []check.Finding {
 		})
 	}
 	show := "kubectl describe node " + lacking[0]
-	if s.state.HasSriovOperator() {
+	if cluster.HasSriovOperator(s.state) {
 		show = fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.state.SriovNamespace(), lacking[0])
 	}
 	f.Fix = check.ByAdmin("Let "+words.Few(lacking, 4)+" offer the same RDMA resources as the others, or keep jobs on "+

@@ -194,7 +194,7 @@ func cardsActive(t *subject) []check.Finding {
 
 // unallocatedDown reports whether a device is not used because its port is not ACTIVE, and nothing allocated it: an
 // allocated one has a finding of its own.
-func (t *subject) unallocatedDown(device string, port int) bool {
+func unallocatedDown(t *subject, device string, port int) bool {
 	return slices.ContainsFunc(t.options.Rails.Rejected, func(r rail.Rejected) bool {
 		return r.Device == device && r.Port == port && r.Cause == rail.PortActive && !r.Missed
 	})

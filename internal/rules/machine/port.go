@@ -43,7 +43,9 @@ func portActive(t *subject) []check.Finding {
 			all = append(all, f)
 		}
 	}
-	return append(all, lostPorts(&t.Snapshot, t.unallocatedDown)...)
+	return append(all, lostPorts(&t.Snapshot, func(device string, port int) bool {
+		return unallocatedDown(t, device, port)
+	})...)
 }
 
 func carrier(t *subject) []check.Finding {

@@ -99,7 +99,7 @@ func nodeReasons(text string) []string {
 // unfit explains that nodes do not fit the pod for other reasons than resources.
 func (t target) unfit(text string) check.Finding {
 	reasons := cmp.Or(strings.Join(nodeReasons(text), ", "), quote(text))
-	if f, found := t.pinned(reasons); found {
+	if f, found := pinned(t, reasons); found {
 		return f
 	}
 	f := t.noNode("no node fits "+t.name()+": "+reasons, text)

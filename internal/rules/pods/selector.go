@@ -14,13 +14,13 @@ import (
 
 // pinned explains a pod that its spec keeps on certain nodes, before the scheduler's reasons of all the others count:
 // one that names its node, or whose nodeSelector no node fits, or only nodes that take no pod.
-func (t target) pinned(summary string) (f check.Finding, found bool) {
+func pinned(t target, summary string) (f check.Finding, found bool) {
 	selector := t.pod.NodeSelector
 	if !t.s.Knows(cluster.Nodes) || len(selector) == 0 {
 		return check.Finding{}, false
 	}
 	if node, known := t.s.Node(t.pod.Node); known {
-		return t.onWrongNode(node)
+		return onWrongNode(t, node)
 	}
 	var selected []cluster.Node
 	for _, n := range t.s.Nodes {
@@ -29,14 +29,14 @@ func (t target) pinned(summary string) (f check.Finding, found bool) {
 		}
 	}
 	if len(selected) == 0 {
-		return t.noneSelected(summary), true
+		return noneSelected(t, summary), true
 	}
-	return t.selectedTakeNone(selected)
+	return selectedTakeNone(t, selected)
 }
 
 // onWrongNode explains a pod whose spec.nodeName is a node that its own nodeSelector excludes: the kubelet refuses it
 // (kubernetes pkg/kubelet/lifecycle/predicate.go).
-func (t target) onWrongNode(node cluster.Node) (f check.Finding, found bool) {
+func onWrongNode(t target, node cluster.Node) (f check.Finding, found bool) {
 	lacking := missingLabels(t.pod.NodeSelector, node)
 	if len(lacking) == 0 {
 		return check.Finding{}, false
@@ -51,7 +51,7 @@ func (t target) onWrongNode(node cluster.Node) (f check.Finding, found bool) {
 
 // noneSelected explains a nodeSelector that fits no node: by a label that no node has, or by labels that no node has
 // together.
-func (t target) noneSelected(summary string) check.Finding {
+func noneSelected(t target, summary string) check.Finding {
 	var unknown []string
 	for _, key := range slices.Sorted(maps.Keys(t.pod.NodeSelector)) {
 		has := func(n cluster.Node) bool {
@@ -74,7 +74,7 @@ func (t target) noneSelected(summary string) check.Finding {
 }
 
 // selectedTakeNone explains a nodeSelector that fits only nodes that take no pod at present.
-func (t target) selectedTakeNone(selected []cluster.Node) (f check.Finding, found bool) {
+func selectedTakeNone(t target, selected []cluster.Node) (f check.Finding, found bool) {
 	var reasons []string
 	var about []check.Ref
 	closed := true
