@@ -116,6 +116,10 @@ func TestGoingOn(t *testing.T) {
 		"a series without names": {"s:1 trl:3.2 norm:0.23\ns:2 trl:3.1 norm:0.25\ns:3 trl:3.3 norm:0.22\ns:4 trl:3.0 norm:0.2\n" +
 			"s:5 trl:2.9 norm:0.21\ns:6 trl:2.8 norm:0.3\ns:7 trl:2.9 norm:0.22\ns:8 trl:2.7 norm:0.2\ns:9 trl:2.6 norm:0.1",
 			verdictOf{story.OutcomeOK, "", ""}},
+		"a table": {"1    | 999.49 ms | 1.12 GiB/s\n2    | 951.69 ms | 1.15 GiB/s\n3    | 928.74 ms | 1.16 GiB/s\n" +
+			"4    | 99.49 ms  | 1.12 GiB/s\n5    | 951.69 ms | 1.15 GiB/s\n6    | 28.74 ms  | 1.16 GiB/s\n" +
+			"9    | 999.49 ms | 1.12 GiB/s\n10   | 951.69 ms | 1.15 GiB/s\n11   | 928.74 ms | 1.16 GiB/s",
+			verdictOf{story.OutcomeOK, "", ""}},
 		"waiting is no series": {strings.Repeat("loading\n", 3) + "still waiting for peers (1 s, 0.5)\n" +
 			"still waiting for peers (2 s, 0.7)\nstill waiting for peers (3 s, 0.2)\nstill waiting for peers (4 s, 0.7)\n" +
 			"still waiting for peers (5 s, 0.7)\nstill waiting for peers (6 s, 0.2)\nstill waiting for peers (7 s, 0.3)\n" +

@@ -249,7 +249,8 @@ func readFabricManager(e *Event, _, _ string) bool {
 func readFailureWords(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
 	return !isNotice(text) && !find.Any(text, "INFO", "DEBUG", "WARN", " 0 failed", "Failed to import",
-		"Failed to find", "failed to find", "falling back") &&
+		"Failed to find", "failed to find", "falling back",
+		" have sent help message ") && // of Open MPI, which repeats what it said before
 		(!strings.Contains(text, "Warning") || strings.Contains(text, "leaked semaphore")) &&
 		(!strings.Contains(text, "0 ") || !noneFailed.MatchString(text))
 }

@@ -65,6 +65,12 @@ var ncclSignatures = []Signature{
 		Example: "a:1:9 [0] misc/ibvwrap.cc:401 (wrap_ibv_query_port_speed) NCCL WARN Call to ibv_query_port_speed " +
 			"failed with error Protocol not supported errno 93",
 	},
+	{ // src/transport/net_ib.cc: a device without a PCI function, as Soft-RoCE's, has no path
+		ID: "no-path", Kind: Harmless, What: "a device has no path in sysfs",
+		Words: []string{"Could not find real path of "},
+		Example: "a:1:9 [0] transport/net_ib.cc:472 NCCL WARN Could not find real path of rxe0 " +
+			"(/sys/class/infiniband/rxe0/device)",
+	},
 	{
 		ID: "verbs-call", Kind: VerbsFailed, What: "verbs call failed",
 		Class: Own, Cause: "memlock", Confidence: Likely,

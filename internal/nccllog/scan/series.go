@@ -28,10 +28,22 @@ var waits = []string{"wait", "Wait", "retry", "Retry", "attempt", "Attempt", "ti
 // countsInSeries returns the third last line of a series in which a number grows from line to line and a measured value
 // goes up and down, as programs print them that name no step; 0: there is none.
 func countsInSeries(last int, tail Tail) int {
+	labelled := func(line []byte) []byte { return line[len(prefix.Labels(string(line[:min(len(line), longest)]))):] }
+	bare := func(line []byte) []byte { // the number of a table's row looks like a label
+		if !prefix.TimeOf(string(line[:min(len(line), longest)])).IsZero() {
+			return nil
+		}
+		return line
+	}
+	return max(seriesIn(last, tail, labelled), seriesIn(last, tail, bare))
+}
+
+// seriesIn is countsInSeries for the part of each line that of returns.
+func seriesIn(last int, tail Tail, of func([]byte) []byte) int {
 	lines := tail.Lines()
 	all := map[string]*series{}
 	for i, line := range lines {
-		line = bytes.TrimSpace(line[len(prefix.Labels(string(line[:min(len(line), longest)]))):])
+		line = bytes.TrimSpace(of(line))
 		if len(line) == 0 || len(line) > longest || hasAny(line, bad) || hasAny(line, waits) {
 			continue
 		}
@@ -44,10 +56,11 @@ func countsInSeries(last int, tail Tail) int {
 			}
 			return []byte("0")
 		})
-		s := all[string(form)]
+		key := string(bytes.Join(bytes.Fields(form), []byte(" "))) // columns are padded
+		s := all[key]
 		if s == nil {
 			s = &series{}
-			all[string(form)] = s
+			all[key] = s
 		}
 		s.numbers, s.values = append(s.numbers, last-(len(lines)-1-i)), append(s.values, values)
 	}
