@@ -19,7 +19,7 @@ type Pod struct {
 	Requests       Resources         `json:"requests,omitempty"`
 	Limits         Resources         `json:"limits,omitempty"`       // of a job's pods only
 	NodeSelector   map[string]string `json:"nodeSelector,omitempty"` // of a job's pods only
-	Claims         []string          `json:"claims,omitempty"`       // of DRA, by their names in the pod; of a job's pods
+	Claims         []string          `json:"claims,omitempty"`       // of DRA, by their names in the pod; of a job
 	ServiceAccount string            `json:"serviceAccount,omitempty"`
 	Ready          bool              `json:"ready,omitempty"`
 	Unscheduled    string            `json:"unscheduled,omitempty"` // the scheduler's own words

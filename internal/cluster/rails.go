@@ -174,7 +174,7 @@ func (s State) policyEvidence(base string) (why []string, not string) {
 // attachment, as a way for pods to get an RDMA device.
 type Rail struct {
 	Namespace string           `json:"namespace"`
-	Network   string           `json:"network"`            // NetworkAttachmentDefinition, or port; "": the resource alone
+	Network   string           `json:"network"`            // attachment, or port; "": the resource alone
 	Resource  string           `json:"resource,omitempty"` // openshift.io/eno5np0rdma
 	Type      string           `json:"type,omitempty"`
 	Driver    string           `json:"driver,omitempty"`    // of DRA, if pods claim it

@@ -10,7 +10,7 @@ import (
 // nvidia-topologyd writes in virtual machines (NCCL src/graph/topo.cc ncclTopoGetSystem).
 type Topology struct {
 	Path      string                 `json:"path"`
-	Origin    string                 `json:"origin,omitempty"` // of the variable; empty: NCCL looks for the file by itself
+	Origin    string                 `json:"origin,omitempty"` // of the variable; empty: NCCL finds the file itself
 	Functions Fact[[]PlacedFunction] `json:"functions,omitzero"`
 }
 

@@ -24,8 +24,8 @@ func topologyFile(c *computation) {
 	}
 	c.say(check.Finding{
 		Check: TopologyFile, Status: check.Warn, Subject: check.EnvRef(topoFile),
-		Summary: "the topology file " + t.Path + " " + why + ": NCCL takes the paths between GPUs and NICs from /sys, " +
-			"which hides them in a virtual machine",
+		Summary: "the topology file " + t.Path + " " + why + ": NCCL takes the paths between GPUs and NICs from " +
+			"/sys, which hides them in a virtual machine",
 		Evidence: []check.Evidence{
 			{Source: t.Origin, Got: topoFile + "=" + t.Path},
 			{Source: t.Path, Got: t.Functions.String(), Want: "<system> with the PCI functions of the machine"},
@@ -52,9 +52,9 @@ func hidesPaths(s *host.Snapshot, rails []rail.Rail) bool {
 
 // namePaths returns how to tell NCCL the paths that a virtual machine hides.
 func namePaths(level string) *check.Fix {
-	return check.ByUser("The virtual machine hides which GPUs and NICs share a PCIe switch. First give NCCL the topology "+
-		"file of this type of machine, which its provider publishes (Azure: /opt/microsoft/ndv5-topo.xml for ND H100 v5). "+
-		"Only without one, measure whether a higher level is faster.",
+	return check.ByUser("The virtual machine hides which GPUs and NICs share a PCIe switch. First give NCCL the "+
+		"topology file of this type of machine, which its provider publishes (Azure: /opt/microsoft/ndv5-topo.xml for "+
+		"ND H100 v5). Only without one, measure whether a higher level is faster.",
 		"export "+topoFile+"=FILE", "railhead-pod run --gdr-level "+level+" -- ...")
 }
 
@@ -63,8 +63,8 @@ func modelIs(g host.GPU, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(g.Model.Value, w) })
 }
 
-// withoutGPUDirect reports whether the GPUs have no GPUDirect RDMA at all: the memory of GB10 (DGX Spark) is that of the
-// CPU, and NICs reach it without (NVIDIA DGX Spark porting guide).
+// withoutGPUDirect reports whether the GPUs have no GPUDirect RDMA at all: the memory of GB10 (DGX Spark) is that of
+// the CPU, and NICs reach it without (NVIDIA DGX Spark porting guide).
 func withoutGPUDirect(gpus []host.GPU) bool {
 	return len(gpus) > 0 && !slices.ContainsFunc(gpus, func(g host.GPU) bool { return !modelIs(g, "GB10") })
 }

@@ -55,8 +55,8 @@ func (r Resolution) mountedBesideEFA() (f check.Finding, found bool) {
 		Summary: fmt.Sprintf("the pod has %s, and the verbs nodes of %s, which it may not open: libfabric opens every "+
 			"device, and then reports none", words.Count(len(adapters), "Elastic Fabric Adapter"),
 			strings.Join(names, ", ")),
-		Fix: check.ByUser("Remove the mount of /dev/infiniband from the pod: the device plugin brings the nodes of the "+
-			"adapters by itself.", "spec:\n  volumes:  # without hostPath: /dev/infiniband"),
+		Fix: check.ByUser("Remove the mount of /dev/infiniband from the pod: the device plugin brings the nodes of "+
+			"the adapters by itself.", "spec:\n  volumes:  # without hostPath: /dev/infiniband"),
 	}
 	show(&f, slices.Concat(denied, adapters))
 	return f, true

@@ -25,11 +25,12 @@ func WhyDown(s *host.Snapshot, scope Scope, d host.Device, p host.Port) (*check.
 	case infiniBand && (p.State.Value == "INIT" || p.State.Value == "ARMED"):
 		return check.ByAdmin("No subnet manager has configured the port: "+
 			"check that one runs and serves virtual functions (opensm: virt_enabled 2).", "sminfo -C "+d.Name), nil
-	case !infiniBand && !link.Up.Or(true) && scope == Host && !d.IsVirtual():
-		return check.ByAdmin("Set the interface up.", "ip link set "+link.Name+" up"),
-			[]check.Evidence{{Source: "IFF_UP of " + link.Name, Got: "off", Want: "on"}}
 	case !infiniBand && !link.Up.Or(true): // the interface of an InfiniBand port carries only IP
-		return setUp(link.Name), []check.Evidence{{Source: "IFF_UP of " + link.Name, Got: "off", Want: "on"}}
+		fix := setUp(link.Name)
+		if scope == Host && !d.IsVirtual() {
+			fix = check.ByAdmin("Set the interface up.", "ip link set "+link.Name+" up")
+		}
+		return fix, []check.Evidence{{Source: "IFF_UP of " + link.Name, Got: "off", Want: "on"}}
 	case d.IsVirtual() && infiniBand:
 		return check.ByAdmin("Enable the virtual function's link, and check that its physical function is up."+findPF,
 			"ip link set PF up", "ip link set PF vf N state enable", "SriovIBNetwork spec:\n  linkState: enable"), nil

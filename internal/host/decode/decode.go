@@ -43,8 +43,8 @@ func unmarshalers() json.Options {
 var facts = []factType{
 	of[string](), of[int](), of[bool](), of[uint32](), of[uint64](), of[[]netip.Prefix](),
 	of[map[string]uint64](), of[host.Caps](), of[host.Function](), of[host.Limit](), of[host.PCIAddress](),
-	of[host.PCILink](), of[host.PCIPath](), of[[]host.Process](), of[[]host.QueuePair](), of[host.Rate](),
-	of[host.Wire](),
+	of[host.PCILink](), of[host.PCIPath](), of[[]host.PlacedFunction](), of[[]host.Process](),
+	of[[]host.QueuePair](), of[host.Rate](), of[host.Wire](),
 }
 
 type factType struct {

@@ -64,7 +64,7 @@ var parts = []struct {
 	{"routes", readRoutes, readPreferredRoutes},
 	{"limits", readLimits, readShmSize},
 	{"NCCL", readNCCL, readNCCL},
-	{"topology of NCCL", readTopology, nil},
+	{"topology of NCCL", readTopology, readTopology},
 	{"network status", readNetworkStatus, readNetworkStatusOfOthers},
 	{"resource claims", readClaims, readClaims},
 	{"verbs devices", readVerbsDevices, readVerbsNodes},

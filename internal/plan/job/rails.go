@@ -97,9 +97,9 @@ func (a *attachments) require() []cluster.Rail {
 		a.Report(a.unknown(check.Fail))
 		return nil
 	case !a.s.Server.Serves(cluster.NetworkGroup):
-		fix.Text = "Install Multus and a plugin that offers the NICs, such as the SR-IOV operator: RoCE needs an interface " +
-			"in the pod. InfiniBand needs the plugin alone, and a resource that is named for it, such as rdma/ib. Or train " +
-			"over TCP."
+		fix.Text = "Install Multus and a plugin that offers the NICs, such as the SR-IOV operator: RoCE needs an " +
+			"interface in the pod. InfiniBand needs the plugin alone, and a resource that is named for it, such as " +
+			"rdma/ib. Or train over TCP."
 	}
 	a.Fail(plan.RailsAttached, a.job.NamespaceRef(), "pods cannot get a rail: "+a.noRails(),
 		check.Observed("network-attachment-definitions of "+a.job.Namespace, "0 rails", "1 or more"), fix)
@@ -111,8 +111,8 @@ func (a *attachments) onlyEFA() {
 	offers := strings.Join(cluster.EFAOffers(a.s), ", ")
 	a.Fail(rail.TransportSupported, a.job.NamespaceRef(), "pods cannot get a rail: "+a.noRails(),
 		check.Observed("RDMA devices that nodes offer", offers, "InfiniBand or RoCE, for NCCL_NET=IB"),
-		check.ByUser("Railhead cannot set up EFA. Use an image with the plugin aws-ofi-nccl and libfabric, and request "+
-			offers+" in a manifest of your own; or train over TCP.", a.job.CommandWith("--mode tcp")))
+		check.ByUser("Railhead cannot set up EFA. Use an image with the plugin aws-ofi-nccl and libfabric, and "+
+			"request "+offers+" in a manifest of your own; or train over TCP.", a.job.CommandWith("--mode tcp")))
 }
 
 // unread reports whether there may be attachments that could not be read.
@@ -188,8 +188,8 @@ func (a *attachments) noDevice(r cluster.Rail) {
 func (a attachments) noRails() string {
 	switch {
 	case cluster.OnlyEFA(a.s):
-		return "nodes offer only Elastic Fabric Adapters (" + strings.Join(cluster.EFAOffers(a.s), ", ") + "), which NCCL reaches " +
-			"through the plugin aws-ofi-nccl alone, not with NCCL_NET=IB"
+		return "nodes offer only Elastic Fabric Adapters (" + strings.Join(cluster.EFAOffers(a.s), ", ") + "), which " +
+			"NCCL reaches through the plugin aws-ofi-nccl alone, not with NCCL_NET=IB"
 	case a.unread():
 		return "the network attachments of namespace " + a.job.Namespace + " could not be read"
 	case !a.s.Server.Serves(cluster.NetworkGroup):

@@ -162,8 +162,8 @@ func (d *draft) noteRails() {
 		d.plan.Note("Namespace %s needs no attachments: InfiniBand needs no interface in the pod, and jobs request "+
 			"their rails by %s.", d.Namespace, resourcesOf(plugin))
 	case cluster.OnlyEFA(d.s):
-		d.plan.Note("Namespace %s has no rail: nodes offer only Elastic Fabric Adapters (%s), which NCCL reaches through "+
-			"the plugin aws-ofi-nccl alone. Railhead cannot set it up.",
+		d.plan.Note("Namespace %s has no rail: nodes offer only Elastic Fabric Adapters (%s), which NCCL reaches "+
+			"through the plugin aws-ofi-nccl alone. Railhead cannot set it up.",
 			d.Namespace, strings.Join(cluster.EFAOffers(d.s), ", "))
 	default:
 		d.plan.Note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)

@@ -245,7 +245,7 @@ func injector(v view) []check.Finding {
 	if !visible || namespace == "" {
 		return skip("no pod of the SR-IOV operator is visible")
 	}
-	enable := `oc -n %s patch sriovoperatorconfig default --type=merge -p '{"spec":{"enableInjector":true}}'`
+	enable := `kubectl -n %s patch sriovoperatorconfig default --type=merge -p '{"spec":{"enableInjector":true}}'`
 	return []check.Finding{{
 		Check: ResourcesInjector, Status: check.Warn, Subject: check.Named(check.Namespace, namespace),
 		Summary: "the network-resources-injector does not run: a pod that names a network without its resource " +

@@ -155,11 +155,11 @@ func onlyEFA(s view) []check.Finding {
 	return []check.Finding{{
 		Check: rail.TransportSupported, Status: check.Warn, Subject: check.Ref{Kind: check.Cluster},
 		About: []check.Ref{{Kind: check.Resource}},
-		Summary: "nodes offer only Elastic Fabric Adapters (" + offers + "): RDMA, but NCCL reaches it through the plugin " +
-			"aws-ofi-nccl alone, so there are no rails for NCCL_NET=IB",
+		Summary: "nodes offer only Elastic Fabric Adapters (" + offers + "): RDMA, but NCCL reaches it through the " +
+			"plugin aws-ofi-nccl alone, so there are no rails for NCCL_NET=IB",
 		Evidence: check.Observed("RDMA devices that nodes offer", offers, "InfiniBand or RoCE"),
-		Fix: check.ByUser("Use an image with aws-ofi-nccl and libfabric, and request the devices in a manifest of your "+
-			"own: Railhead cannot set up EFA. Jobs that Railhead deploys train over TCP.",
+		Fix: check.ByUser("Use an image with aws-ofi-nccl and libfabric, and request the devices in a manifest of "+
+			"your own: Railhead cannot set up EFA. Jobs that Railhead deploys train over TCP.",
 			"railhead deploy JOB --mode tcp"),
 	}}
 }
@@ -167,8 +167,8 @@ func onlyEFA(s view) []check.Finding {
 // offerNICs returns how a device plugin comes to offer NICs to pods: by the policies that there are, or by new ones.
 func offerNICs(s cluster.State, node string) *check.Fix {
 	if cards := cardsWithoutRDMA(s); len(cards) > 0 {
-		return check.ByAdmin("The NICs that the SR-IOV operator sees, "+words.Few(cards, 4)+", have no RDMA: no policy "+
-			"makes rails of them. RDMA needs other NICs in the nodes; until then train over TCP.",
+		return check.ByAdmin("The NICs that the SR-IOV operator sees, "+words.Few(cards, 4)+", have no RDMA: no "+
+			"policy makes rails of them. RDMA needs other NICs in the nodes; until then train over TCP.",
 			"railhead deploy JOB --mode tcp")
 	}
 	state := fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.SriovNamespace(), node)
@@ -181,9 +181,9 @@ func offerNICs(s cluster.State, node string) *check.Fix {
 			"of the training network; otherwise let railhead write a policy for each of them.",
 			"railhead setup cluster --sriov", state)
 	case !cluster.HasSriovOperator(s):
-		return check.ByAdmin("Let a device plugin offer the NICs. InfiniBand needs no more than the plugin: the shared "+
-			"RDMA device plugin, the SR-IOV device plugin, or the network operator of the vendor. RoCE also needs "+
-			"Multus and an attachment for each rail.",
+		return check.ByAdmin("Let a device plugin offer the NICs. InfiniBand needs no more than the plugin: the "+
+			"shared RDMA device plugin, the SR-IOV device plugin, or the network operator of the vendor. RoCE also "+
+			"needs Multus and an attachment for each rail.",
 			"kubectl get daemonsets -A | grep -E 'device-plugin|rdma|multus'")
 	}
 	return check.ByAdmin("Let a device plugin offer the NICs: the SR-IOV operator with a SriovNetworkNodePolicy "+
@@ -232,7 +232,8 @@ func cardsWithoutRDMA(s cluster.State) []string {
 				return nil
 			}
 			card := i.Card()
-			if p := slices.IndexFunc(s.SriovPolicies, func(p cluster.SriovPolicy) bool { return p.Selects(i) }); p >= 0 {
+			selects := func(p cluster.SriovPolicy) bool { return p.Selects(i) }
+			if p := slices.IndexFunc(s.SriovPolicies, selects); p >= 0 {
 				card += ", policy " + s.SriovPolicies[p].Name
 			}
 			if card = i.Name + " (" + card + ")"; !slices.Contains(cards, card) {

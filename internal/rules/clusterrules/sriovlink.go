@@ -40,8 +40,8 @@ func (v view) withoutLink(n cluster.SriovNode, i cluster.SriovInterface) check.F
 		Summary: fmt.Sprintf("%s (%s) of node %s has no link: its virtual functions are no rails until it has one",
 			i.Name, i.PCI, n.Node),
 		Evidence: check.Observed(state, strings.Join(got, ", "), "up, with a speed"),
-		Fix: check.ByAdmin("Check the cable, the transceiver and the port of the switch. If the interface is down, bring "+
-			"it up.",
+		Fix: check.ByAdmin("Check the cable, the transceiver and the port of the switch. If the interface is down, "+
+			"bring it up.",
 			fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml",
 				cmp.Or(n.Namespace, v.state.SriovNamespace()), n.Node)),
 	}

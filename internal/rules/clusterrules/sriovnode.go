@@ -53,9 +53,10 @@ func failedSriovNode(s cluster.State, n cluster.SriovNode) check.Finding {
 
 // evictBlockers returns how pods stop blocking a drain.
 func evictBlockers(pods []string) *check.Fix {
-	fix := check.ByAdmin("The policy is not at fault: the operator must drain the node first, and " + words.Few(pods, 4) +
-		" cannot be evicted. A PodDisruptionBudget may forbid it, or the pod does not end: free the budget, or delete " +
-		"the pod; the operator then goes on.")
+	fix := check.ByAdmin("The policy is not at fault: the operator must drain the node first, and " +
+		words.Few(pods, 4) +
+		" cannot be evicted. A PodDisruptionBudget may forbid it, or the pod does not end: free the budget, or " +
+		"delete the pod; the operator then goes on.")
 	for i, pod := range pods {
 		namespace, name, _ := strings.Cut(pod, "/")
 		if i == 0 || !strings.HasPrefix(pods[i-1], namespace+"/") {
@@ -75,11 +76,11 @@ func waitingSriovNode(s cluster.State, n cluster.SriovNode) check.Finding {
 	return check.Finding{
 		Check: SriovNodeState, Status: check.Warn, Subject: check.NodeRef(n.Node),
 		About: policyResources(s, n),
-		Summary: fmt.Sprintf("the SR-IOV operator has not set up node %s: it must drain the node first, and the drain %s",
-			n.Node, state),
+		Summary: fmt.Sprintf("the SR-IOV operator has not set up node %s: it must drain the node first, and the "+
+			"drain %s", n.Node, state),
 		Evidence: sriovEvidence(n),
-		Fix: check.ByAdmin("Wait if other nodes are drained before this one. Otherwise a paused machine config pool, a "+
-			"maxUnavailable of 0 in a SriovNetworkPoolConfig, or an operator that does not run holds the drain up.",
+		Fix: check.ByAdmin("Wait if other nodes are drained before this one. Otherwise a paused machine config pool, "+
+			"a maxUnavailable of 0 in a SriovNetworkPoolConfig, or an operator that does not run holds the drain up.",
 			fmt.Sprintf("kubectl -n %s get sriovnetworknodestates,sriovnetworkpoolconfigs", s.SriovNamespace()),
 			fmt.Sprintf("kubectl -n %s logs deploy/sriov-network-operator --tail=50", s.SriovNamespace())),
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 
-// vfCount compares the virtual functions of a card with those that the operator wants, by the spec of the node's state or
-// by the policies, once it says that it is done. Other checks report nodes where it still works or has failed.
+// vfCount compares the virtual functions of a card with those that the operator wants, by the spec of the node's state
+// or by the policies, once it says that it is done. Other checks report nodes where it still works or has failed.
 func vfCount(v view) []check.Finding {
 	var findings []check.Finding
 	for _, n := range v.state.SriovNodes {

@@ -142,7 +142,8 @@ func (r portRoles) lost(s *host.Snapshot, p cardPort) check.Finding {
 // lostGPUs returns the GPUs beside a port that have no ACTIVE port beside them; all beside it, if each has one.
 func (r portRoles) lostGPUs(p cardPort) []int {
 	lost := slices.DeleteFunc(slices.Clone(p.beside), func(gpu int) bool {
-		return slices.ContainsFunc(r.ports, func(o cardPort) bool { return o.active() && slices.Contains(o.beside, gpu) })
+		serves := func(o cardPort) bool { return o.active() && slices.Contains(o.beside, gpu) }
+		return slices.ContainsFunc(r.ports, serves)
 	})
 	if len(lost) == 0 {
 		return p.beside
@@ -156,8 +157,8 @@ func (r portRoles) idle(p cardPort) check.Finding {
 	f.Status = check.Pass
 	f.Summary = fmt.Sprintf("%s (%s) is %s: it is not the rail of a GPU, by its place and its equal cards",
 		p.Name, p.Function.Value.Address, stateOf(p.port))
-	f.Fix = check.ByAdmin("Nothing, if the port is not meant to be used. Otherwise check the cable, the transceiver, the "+
-		"switch port, and on NVIDIA cards LINK_TYPE_P1, which makes a port InfiniBand or Ethernet.",
+	f.Fix = check.ByAdmin("Nothing, if the port is not meant to be used. Otherwise check the cable, the transceiver, "+
+		"the switch port, and on NVIDIA cards LINK_TYPE_P1, which makes a port InfiniBand or Ethernet.",
 		"mlxconfig -d "+p.Function.Value.Address.String()+" query LINK_TYPE_P1")
 	return f
 }

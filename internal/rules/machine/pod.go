@@ -90,7 +90,8 @@ var podChecks = []check.Check[*subject]{
 		ID:    nccl.GPUDirectDistance,
 		Title: "every GPU has a rail near enough for GPUDirect RDMA",
 		Needs: []check.ID{ // without one of its rails a GPU only seems far from all
-			nccl.GPUDirectPossible, nccl.TopologyFile, VFGUID, PhysicalUp, rail.UverbsOpenable, rail.PortActive, rail.GIDUsable,
+			nccl.GPUDirectPossible, nccl.TopologyFile, VFGUID, PhysicalUp, rail.UverbsOpenable, rail.PortActive,
+			rail.GIDUsable,
 		},
 		Run: gpuDistance,
 	},

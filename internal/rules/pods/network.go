@@ -285,12 +285,12 @@ var sandboxImage = anyOf(`failed to get sandbox image "([^"]+)"`)
 var noKubelet = []kind{{
 	words: anyOf(`getKubeletClient:`, `failed to get a ResourceClient instance`, `error getting pod resources`,
 		`dial unix \S*pod-resources/kubelet\.sock`),
-	summary: "Multus on {on} cannot ask the kubelet which devices {pod} was given: its socket of pod resources does not " +
-		"answer",
-	fix: check.ByAdmin("The attachment is not at fault. Mount the kubelet's folder pod-resources into the pods of Multus. "+
-		"It is /var/lib/kubelet/pod-resources, unless the kubelet has another root (--root-dir; k0s: "+
-		"/var/lib/k0s/kubelet, microk8s: /var/snap/microk8s/common/var/lib/kubelet). If the socket refuses connections, "+
-		"look at the kubelet.",
+	summary: "Multus on {on} cannot ask the kubelet which devices {pod} was given: its socket of pod resources does " +
+		"not answer",
+	fix: check.ByAdmin("The attachment is not at fault. Mount the kubelet's folder pod-resources into the pods of "+
+		"Multus. It is /var/lib/kubelet/pod-resources, unless the kubelet has another root (--root-dir; k0s: "+
+		"/var/lib/k0s/kubelet, microk8s: /var/snap/microk8s/common/var/lib/kubelet). If the socket refuses "+
+		"connections, look at the kubelet.",
 		"kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep multus",
 		"ls -l /var/lib/kubelet/pod-resources    # on the node"),
 }}

@@ -134,8 +134,8 @@ func (t target) noNode(summary, text string) check.Finding {
 	default:
 		f.Fix.Text = "Correct --node-selector: no node has these labels."
 		if len(t.pod.NodeSelector) > 0 { // nodes have them: see pinned
-			f.Fix.Text = "Nodes have the labels of its nodeSelector " + labels(t.pod.NodeSelector) + ": its node affinity, or " +
-				"another reason above, excludes them."
+			f.Fix.Text = "Nodes have the labels of its nodeSelector " + labels(t.pod.NodeSelector) + ": its node " +
+				"affinity, or another reason above, excludes them."
 		}
 	}
 	return f
