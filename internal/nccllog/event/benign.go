@@ -2,10 +2,13 @@ package event
 
 import (
 	_ "embed"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -63,4 +66,17 @@ func (e Event) IsVague() bool {
 }
 
 // isBenign reports whether runs went on after lines like this one, and succeeded.
-func isBenign(e Event, text string) bool { return e.IsVague() && benign()[FormOf(text)] }
+func isBenign(e Event, text string) bool {
+	return e.IsVague() && find.Any(text, benignWords()...) && benign()[FormOf(text)]
+}
+
+// benignWords holds the longest word of each form: most lines have none of them, and need no form.
+var benignWords = sync.OnceValue(func() []string {
+	words := map[string]bool{}
+	for form := range benign() {
+		words[slices.MaxFunc(letters.FindAllString(form, -1), func(a, b string) int { return len(a) - len(b) })] = true
+	}
+	return slices.Sorted(maps.Keys(words))
+})
+
+var letters = regexp.MustCompile(`[A-Za-z]+`)
