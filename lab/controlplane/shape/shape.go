@@ -78,6 +78,7 @@ func Born() Cluster {
 		c.Nodes = append(c.Nodes, master(i))
 	}
 	rails := bornRails()
+	c.Objects = sriovNetworks(rails, "default") // before the nodes' states: the operator makes VFs by the policies it knows
 	for i := range 2 {
 		name := fmt.Sprintf("gpu-%d", i)
 		c.add(gpuWorker(name, rails), append(railPFs(name, rails), managementPF(name)))
@@ -86,7 +87,6 @@ func Born() Cluster {
 		name := fmt.Sprintf("cpu-%02d", i)
 		c.add(cpuWorker(name), []sriov.PF{managementPF(name)})
 	}
-	c.Objects = append(c.Objects, sriovNetworks(rails, "default")...)
 	return c
 }
 

@@ -73,6 +73,9 @@ func (o *SRIOVOperator) reconcileState(ctx context.Context, r reconcile.Request)
 	if err := o.client.Get(ctx, r.NamespacedName, state); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if found, _, _ := unstructured.NestedSlice(state.Object, "status", "interfaces"); len(found) == 0 {
+		return reconcile.Result{}, nil // the node has not reported its NICs yet: what it offers is not known to be 0
+	}
 	var node corev1.Node
 	if err := o.client.Get(ctx, client.ObjectKey{Name: r.Name}, &node); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
