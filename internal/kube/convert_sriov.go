@@ -102,7 +102,7 @@ type sriovNodeState struct {
 	} `json:"status"`
 }
 
-// sriovInterfaceSpec is what the operator wants of one physical function.
+// sriovInterfaceSpec is the desired state of one physical function.
 type sriovInterfaceSpec struct {
 	PciAddress string `json:"pciAddress"`
 	NumVfs     int    `json:"numVfs"`

@@ -7,7 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/find"
 )
 
-// Diagnosis is what NCCL's own diagnostics report of a run (NCCL_RUN_DIAGNOSTICS, NCCL_RUN_RAS_DIAGNOSTICS).
+// Diagnosis sums up the report of NCCL's diagnostics (NCCL_RUN_DIAGNOSTICS, NCCL_RUN_RAS_DIAGNOSTICS).
 type Diagnosis struct {
 	Passed, Noted int      // lines with [OK] and with [INFO]
 	Bandwidth     float64  // the median of the network, in Gbit/s; 0: not measured
