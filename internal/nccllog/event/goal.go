@@ -10,13 +10,13 @@ import (
 var goalSignatures = []Signature{
 	{
 		ID: "goal", Kind: Finished, What: "the program succeeded",
-		Words: goalForms.words(), Read: readGoal,
+		Words: goalForms.words(), Read: goalForms.read,
 		Example: `:::MLLOG {"namespace": "", "key": "run_stop", "value": null, "metadata": {"status": "success"}}`,
 	},
 	{
 		ID: "goal-missed", Kind: Listed, What: "the program ended without its goal, which is no fault of a machine",
 		Class: Own, Cause: "unknown", Confidence: Certain,
-		Words: missedForms.words(), Read: readMissed,
+		Words: missedForms.words(), Read: missedForms.read,
 		Example: `:::MLLOG {"namespace": "", "key": "run_stop", "value": null, "metadata": {"status": "aborted"}}`,
 	},
 	{
@@ -72,15 +72,14 @@ var statedForms = forms{
 	{words: []string{" exits successfully"}, form: regexp.MustCompile(`Process \d+ exits successfully`)}, // DeepSpeed
 }
 
-func readGoal(_ *Event, text, _ string) bool { return goalForms.match(text, wordsearch.PairsOf(text)) }
-
-func readMissed(_ *Event, text, _ string) bool {
-	return missedForms.match(text, wordsearch.PairsOf(text))
+// read is match for a row of the table.
+func (all forms) read(_ *Event, text, _ string) bool {
+	return all.match(text, wordsearch.PairsOf(text))
 }
 
 func readStated(e *Event, text, _ string) bool {
 	e.Detail = Stated
-	return statedForms.match(text, wordsearch.PairsOf(text))
+	return statedForms.read(e, text, "")
 }
 
 // IsTeardown reports whether the event is common at the end of a run that succeeded: its processes end one after the
