@@ -78,7 +78,8 @@ func Born() Cluster {
 		c.Nodes = append(c.Nodes, master(i))
 	}
 	rails := bornRails()
-	c.Objects = sriovNetworks(rails, "default") // before the nodes' states: the operator makes VFs by the policies it knows
+	// before the nodes' states: the operator makes VFs by the policies that it knows
+	c.Objects = sriovNetworks(rails, "default")
 	for i := range 2 {
 		name := fmt.Sprintf("gpu-%d", i)
 		c.add(gpuWorker(name, rails), append(railPFs(name, rails), managementPF(name)))
