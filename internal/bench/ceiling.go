@@ -109,6 +109,15 @@ func (p Path) Ceiling() (Ceiling, error) {
 	return c, nil
 }
 
+// CeilingOfAll returns the ceiling of a rail while all rails of the pod carry data: its part of the slot counts.
+func (r PodRail) CeilingOfAll() Ceiling {
+	c := r.Ceiling
+	if pcie, known := c.PCIe.Get(); known && r.SlotShare > 0 && pcie*Gbps(r.SlotShare) < c.Rate {
+		c.Rate, c.By = pcie*Gbps(r.SlotShare), ByPCIe
+	}
+	return c
+}
+
 // Between returns the ceiling of a link: the lower one of its two ends.
 func Between(a, b Ceiling) Ceiling {
 	if b.Rate < a.Rate {

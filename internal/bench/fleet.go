@@ -38,7 +38,8 @@ func PodOf(name, node, ip string, tools Tools, s host.Snapshot) Pod {
 		NoPeermem: len(s.GPUs) > 0 && len(s.GPUDirect.Peermem) == 0,
 	}
 	named := map[string]int{}
-	for _, r := range rail.Resolve(s, rail.Pod).Rails {
+	rails := rail.Resolve(s, rail.Pod).Rails
+	for _, r := range rails {
 		p.Rails = append(p.Rails, railOf(s, r))
 		named[p.Rails[len(p.Rails)-1].Name]++
 	}
@@ -47,7 +48,22 @@ func PodOf(name, node, ip string, tools Tools, s host.Snapshot) Pod {
 			p.Rails[i].Name = cmp.Or(r.Netdev, fmt.Sprintf("%s:%d", r.Device, r.Port))
 		}
 	}
+	shareSlots(p.Rails, rails)
 	return p
+}
+
+// shareSlots divides the slot of each card between its ports, by their rates.
+func shareSlots(rails []PodRail, resolved []rail.Rail) {
+	sum := map[host.PCIAddress]Gbps{}
+	for i, r := range rails {
+		sum[resolved[i].Function.Value.Slot()] += r.Rate
+	}
+	for i, r := range rails {
+		f, known := resolved[i].Function.Get()
+		if all := sum[f.Slot()]; known && r.Rate < all {
+			rails[i].SlotShare = float64(r.Rate / all)
+		}
+	}
 }
 
 func railOf(s host.Snapshot, r rail.Rail) PodRail {
@@ -165,6 +181,11 @@ func (f Fleet) at(e End) PodRail { return f.Pods[e.Pod].Rails[e.Rail] }
 
 // Ceiling returns the ceiling of a link.
 func (f Fleet) Ceiling(l Link) Ceiling { return Between(f.at(l.From).Ceiling, f.at(l.To).Ceiling) }
+
+// CeilingOfAll returns the ceiling of a link while all rails of its pods carry data.
+func (f Fleet) CeilingOfAll(l Link) Ceiling {
+	return Between(f.at(l.From).CeilingOfAll(), f.at(l.To).CeilingOfAll())
+}
 
 // Place returns the node of a pod, or else its name: nodes outlive pods, so that results of two days can be compared.
 func (p Pod) Place() string { return cmp.Or(p.Node, p.Name) }

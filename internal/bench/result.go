@@ -64,6 +64,8 @@ type PodRail struct {
 	Ceiling Ceiling        `json:"ceiling,omitzero"`   // of the payload
 	NUMA    host.Fact[int] `json:"numaNode,omitzero"`  // of its slot
 	GPU     host.Fact[int] `json:"gpu,omitzero"`       // the nearest one, by its number in nvidia-smi
+	// SlotShare is the part of its PCIe slot that the rail has while the ports of its card carry data together; 0: all.
+	SlotShare float64 `json:"slotShare,omitempty"`
 }
 
 // PairLadder is the ladder of one pair of pods on one rail.

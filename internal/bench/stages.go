@@ -108,6 +108,9 @@ func (c Climb) step(r rung, runs [][]Reading) Step {
 	for _, l := range r.Links {
 		if r.Measure == Write || r.Measure == WriteOfGPU {
 			ceiling := c.fleet.Ceiling(l)
+			if len(r.Links) > 1 {
+				ceiling = c.fleet.CeilingOfAll(l)
+			}
 			if ceiling.Rate <= 0 { // unknown: the sum of the others would be too low
 				s.Ceiling, s.By = 0, ""
 				break

@@ -36,7 +36,7 @@ func (f Fleet) NewSurvey() *Survey {
 func (f Fleet) typical(rail int) Gbps {
 	var all []Gbps
 	for _, p := range f.Pods {
-		all = append(all, p.Rails[rail].Ceiling.Rate)
+		all = append(all, p.Rails[rail].CeilingOfAll().Rate)
 	}
 	slices.Sort(all)
 	if all[0] <= 0 {
@@ -70,7 +70,7 @@ func (s *Survey) Take(stage Stage, readings []Reading, g Gate) {
 			s.failed[l] = r.Failed
 		}
 		pair := Pair{min(l.From.Pod, l.To.Pod), max(l.From.Pod, l.To.Pod)}
-		short, _ := g.Short(r.Rate, s.fleet.Ceiling(l).Rate, 1)
+		short, _ := g.Short(r.Rate, s.fleet.CeilingOfAll(l).Rate, 1)
 		passed, seen := s.passed[pair]
 		s.passed[pair] = (passed || !seen) && !short && r.Failed == ""
 	}

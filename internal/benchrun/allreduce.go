@@ -97,7 +97,7 @@ func (b *Bench) ringCeiling(run *bench.AllReduceRun) {
 	nodes := make([][]bench.Ceiling, len(b.fleet.Pods))
 	for i, p := range b.fleet.Pods {
 		for _, r := range p.Rails {
-			nodes[i] = append(nodes[i], r.Ceiling)
+			nodes[i] = append(nodes[i], r.CeilingOfAll())
 		}
 	}
 	if ceiling, err := bench.RingCeiling(nodes); err == nil && run.Mode == "rdma" {

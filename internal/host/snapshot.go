@@ -37,13 +37,19 @@ type Snapshot struct {
 	Runtime    *Runtime          `json:"runtime,omitempty"`    // of a node: nil in containers
 	Launched   map[string]string `json:"launched,omitempty"`   // set by `railhead-pod run`; "": left unset
 	GPUs       []GPU             `json:"gpus,omitempty"`       //
-	NUMANodes  Fact[int]         `json:"numaNodes,omitzero"`   // how many the machine has
-	GPUDirect  GPUDirect         `json:"gpuDirect,omitzero"`   //
-	IOMMU      IOMMU             `json:"iommu,omitzero"`       //
-	Limits     Limits            `json:"limits,omitzero"`      //
-	NCCL       NCCL              `json:"nccl,omitzero"`        //
-	Topology   *Topology         `json:"topology,omitempty"`   // nil if NCCL takes the paths from /sys
-	Wire       Fact[Wire]        `json:"wire,omitzero"`        // absent if the kernel has no RDMA
+	// DataDirect has the functions through which ConnectX-8 NICs reach GPUs past the CPU. /sys does not tell which NIC
+	// one belongs to.
+	DataDirect []Function `json:"dataDirect,omitempty"`
+	NUMANodes  Fact[int]  `json:"numaNodes,omitzero"` // how many the machine has
+	GPUDirect  GPUDirect  `json:"gpuDirect,omitzero"` //
+	IOMMU      IOMMU      `json:"iommu,omitzero"`     //
+	Limits     Limits     `json:"limits,omitzero"`    //
+	NCCL       NCCL       `json:"nccl,omitzero"`      //
+	Topology   *Topology  `json:"topology,omitempty"` // nil if NCCL takes the paths from /sys
+	// IMEXChannels counts the channels of this container, by which NVLink joins GPUs of several nodes (MNNVL); absent
+	// without any.
+	IMEXChannels Fact[int]  `json:"imexChannels,omitzero"`
+	Wire         Fact[Wire] `json:"wire,omitzero"` // absent if the kernel has no RDMA
 
 	NetworkStatus []NetworkStatus `json:"networkStatus,omitempty"` // k8s.v1.cni.cncf.io/network-status
 	Claims        []ClaimDevice   `json:"claims,omitempty"`        // DRA metadata files
@@ -110,6 +116,14 @@ type Function struct {
 
 // IsVF reports whether the function is an SR-IOV virtual function.
 func (f Function) IsVF() bool { return f.PhysFn.IsKnown() }
+
+// Slot returns the address of the card's first function: the ports of a card differ in the function number, and share
+// one PCIe link. A VF uses the link of its PF.
+func (f Function) Slot() PCIAddress {
+	a := f.PhysFn.Or(f.Address)
+	a.Function = 0
+	return a
+}
 
 // PCILink is a PCI Express link, as it runs and as it could.
 type PCILink struct {

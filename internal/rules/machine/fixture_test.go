@@ -306,6 +306,21 @@ var fixtures = []fixture{
 			"0000:1a:00.0/current_link_speed": "16.0 GT/s PCIe", "0000:1a:00.0/current_link_width": "8",
 		}},
 	},
+	{ // the slot would carry either port of the card, and does not carry both
+		id: PCIeLink, status: check.Warn, machine: pod, judge: ofPod,
+		edit: hosttest.Edit{Files: map[string]string{
+			"0000:1a:00.0/current_link_speed":                     "16.0 GT/s PCIe",
+			"mlx5_6/ports/1/rate":                                 "200 Gb/sec (4X HDR)",
+			"mlx5_7/ports/1/rate":                                 "200 Gb/sec (4X HDR)",
+			"mlx5_10/ports/1/rate":                                "200 Gb/sec (4X HDR)",
+			"mlx5_11/ports/1/rate":                                "200 Gb/sec (4X HDR)",
+			"0000:2f:00.2/physfn":                                 "-> ../0000:1a:00.1",
+			"sys/bus/pci/devices/0000:1a:00.1/current_link_speed": "16.0 GT/s PCIe",
+			"sys/bus/pci/devices/0000:1a:00.1/current_link_width": "16",
+			"sys/bus/pci/devices/0000:1a:00.1/max_link_speed":     "32.0 GT/s PCIe",
+			"sys/bus/pci/devices/0000:1a:00.1/max_link_width":     "16",
+		}},
+	},
 	{
 		id: rail.PortNotShared, status: check.Warn, machine: pod, judge: ofPod,
 		edit: hosttest.Edit{Files: map[string]string{"0000:2f:00.2/physfn": "-> ../0000:1a:00.0"}},

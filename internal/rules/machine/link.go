@@ -20,13 +20,36 @@ func capacity(gts float64, width int) float64 {
 	return gts * float64(width) * coding * 0.9
 }
 
-// slowLink compares the PCIe link of a function with the rate of its port.
-func slowLink(about check.Ref, f *host.Function, rate host.Fact[host.Rate]) []check.Finding {
+// physicalPort is a port of a card, which its VFs share.
+type physicalPort struct {
+	function host.PCIAddress
+	number   int
+}
+
+// slotRates has the rates of the ports that share a PCIe link, in Gb/s, by the slot.
+type slotRates map[host.PCIAddress]map[physicalPort]float64
+
+func (s slotRates) add(f *host.Function, port int, rate host.Fact[host.Rate]) {
+	if s[f.Slot()] == nil {
+		s[f.Slot()] = map[physicalPort]float64{}
+	}
+	s[f.Slot()][physicalPort{f.PhysFn.Or(f.Address), port}] = rate.Value.Gbps
+}
+
+func (s slotRates) sum(slot host.PCIAddress) (gbps float64) {
+	for _, rate := range s[slot] {
+		gbps += rate
+	}
+	return gbps
+}
+
+// slow compares the PCIe link of a function with the rate of the ports that share it.
+func (s slotRates) slow(about check.Ref, f *host.Function) []check.Finding {
 	l, known := f.Link.Get()
 	if !known || l.MaxWidth == 0 || l.Width >= l.MaxWidth && l.GTs >= l.MaxGTs {
 		return nil
 	}
-	carries, gbps := capacity(l.GTs, l.Width), rate.Or(host.Rate{}).Gbps
+	carries, gbps := capacity(l.GTs, l.Width), s.sum(f.Slot())
 	status := check.Pass
 	switch {
 	case carries < gbps/2:
@@ -37,7 +60,8 @@ func slowLink(about check.Ref, f *host.Function, rate host.Fact[host.Rate]) []ch
 	summary := fmt.Sprintf("PCIe link runs at %g GT/s x%d, the card supports %g GT/s x%d",
 		l.GTs, l.Width, l.MaxGTs, l.MaxWidth)
 	if status > check.Pass {
-		summary += fmt.Sprintf(": it carries about %.0f of the port's %g Gb/s", carries, gbps)
+		summary += fmt.Sprintf(": it carries about %.0f of the %g Gb/s of the card's ports", carries,
+			gbps)
 	}
 	address := f.PhysFn.Or(f.Address).String()
 	link := "/sys/bus/pci/devices/" + address + "/current_link_"
@@ -54,20 +78,30 @@ func slowLink(about check.Ref, f *host.Function, rate host.Fact[host.Rate]) []ch
 }
 
 func railLinks(t *subject) []check.Finding {
+	rates := slotRates{}
+	for i := range t.rails {
+		rates.add(&t.rails[i].Function.Value, t.rails[i].Port, t.rails[i].Rate)
+	}
 	var all []check.Finding
 	for i := range t.rails {
 		if r := &t.rails[i]; r.Function.IsKnown() {
-			all = append(all, slowLink(check.RailRef(r.Name()), &r.Function.Value, r.Rate)...)
+			all = append(all, rates.slow(check.RailRef(r.Name()), &r.Function.Value)...)
 		}
 	}
 	return t.ifRead(all, func(r rail.Rail) bool { return r.Function.Value.Link.IsKnown() })
 }
 
 func cardLinks(t *subject) []check.Finding {
+	rates := slotRates{}
+	for _, d := range physical(&t.Snapshot) {
+		for _, p := range d.Ports {
+			rates.add(&d.Function.Value, p.Number, p.Rate)
+		}
+	}
 	var all []check.Finding
 	read := true
 	for _, d := range physical(&t.Snapshot) {
-		all = append(all, slowLink(check.DeviceRef(d.Name), &d.Function.Value, d.Ports[0].Rate)...)
+		all = append(all, rates.slow(check.DeviceRef(d.Name), &d.Function.Value)...)
 		read = read && d.Function.Value.Link.IsKnown()
 	}
 	if len(all) == 0 && !read {
