@@ -18,7 +18,7 @@ func Memlock(soft, hard host.Limit, l host.Limits) check.Finding {
 		Summary: fmt.Sprintf("locked-memory limit is %s per process: "+
 			"registering more than that fails with ENOMEM (\"Cannot allocate memory\")", Size(soft)),
 		Evidence: lockEvidence(soft, hard, l),
-		Fix:      memlockFix(),
+		Fix:      memlockFix(nil),
 	}
 	if soft < littleMemlock {
 		f.Status = check.Fail
@@ -142,7 +142,7 @@ func memlockLimit(t *subject) []check.Finding {
 			Evidence: append(trialEvidence(l), check.Evidence{
 				Source: "/proc/self/uid_map", Got: "initial user namespace: " + l.InitialUserNS.String(), Want: "true",
 			}),
-			Fix: memlockFix(),
+			Fix: memlockFix(nil),
 		}}
 	}
 	soft := l.MemlockSoft.Value
@@ -180,12 +180,26 @@ func trialEvidence(l host.Limits) []check.Evidence {
 	}
 }
 
-func memlockFix() *check.Fix {
-	return check.ByAdmin("Set an unlimited memlock for every container of the GPU nodes: CRI-O with "+
-		"default_ulimits, containerd with LimitMEMLOCK=infinity in its service. "+
-		"This restarts the nodes of the pool once.",
-		memlockMachineConfig)
+// memlockFix returns how the runtime lifts the limit; nil: the container does not show which runtime it has.
+func memlockFix(r *host.Runtime) *check.Fix {
+	const (
+		every   = "Set an unlimited memlock for every container of the GPU nodes: "
+		crio    = "CRI-O by default_ulimits, on OpenShift by a MachineConfig, which restarts the nodes of the pool once"
+		service = "containerd by a drop-in of its service, which then restarts it alone"
+	)
+	switch {
+	case r == nil:
+		return check.ByAdmin(every+crio+"; "+service+".", memlockMachineConfig, memlockDropIn)
+	case r.Name == "containerd":
+		return check.ByAdmin(every+service+".", memlockDropIn)
+	}
+	return check.ByAdmin(every+crio+".", memlockMachineConfig)
 }
+
+// memlockDropIn gives containerd the limit that its containers inherit (containerd internal/cri, systemd.exec(5)).
+const memlockDropIn = `mkdir -p /etc/systemd/system/containerd.service.d
+printf '[Service]\nLimitMEMLOCK=infinity\n' > /etc/systemd/system/containerd.service.d/99-rdma-memlock.conf
+systemctl daemon-reload && systemctl restart containerd`
 
 // memlockMachineConfig holds the drop-in "[crio.runtime] default_ulimits"; later drop-ins replace the list, so entries
 // that are already there must be kept (cri-o docs/crio.conf.5.md).

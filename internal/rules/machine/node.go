@@ -286,6 +286,6 @@ func runtimeMemlock(t *subject) []check.Finding {
 			Source: orNone(r.File), Got: "memlock=" + orNone(r.Memlock),
 			Want: "memlock=-1:-1 (CRI-O), LimitMEMLOCK=infinity (containerd)",
 		}},
-		Fix: memlockFix(),
+		Fix: memlockFix(r),
 	}}
 }
