@@ -39,8 +39,9 @@ show, and in how many of them connections were broken.
 at which connections were broken.
 
 Exit status, of the last reading: 0 if packets moved over RDMA and no connection is broken; 1 otherwise; 2 if the
-command line is wrong; 3 if the queue pairs of a pod or node could not be read. A pod of a job that requests neither
-GPUs nor RDMA, such as the launcher of an MPIJob, need not be read.`,
+command line is wrong; 3 if the queue pairs of a pod or node could not be read, or if no packet moved and every pod has
+an IMEX channel, so that NVLink may carry the data between nodes (MNNVL). A pod of a job that requests neither GPUs nor
+RDMA, such as the launcher of an MPIJob, need not be read.`,
 		Example: `  railhead wire h-kim -n train             all pods of a job; in CI, the exit status is the answer
   railhead wire trainjob/llama -n train    a job that something else created
   railhead wire pod/h-kim-0 -n train       one pod
@@ -140,7 +141,7 @@ func (a *app) wire(ctx context.Context, o collect.Options) (wire.Job, error) {
 func exitOfWire(j wire.Job) error {
 	switch {
 	case len(j.Faults) > 0:
-	case j.Proof == wire.NotProved, len(j.Unproved) > 0:
+	case j.Proof == wire.NotProved, len(j.Unproved) > 0, j.MayUseNVLink:
 		return exit.Error{Code: exit.Unknown}
 	case j.Proof == wire.RDMA:
 		return nil

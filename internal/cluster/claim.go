@@ -81,11 +81,12 @@ type DeviceCondition struct {
 // deviceattribute).
 const PCIeRoot = "resource.kubernetes.io/pcieRoot"
 
-// The drivers whose network devices pods can claim as rails, and the driver of NVIDIA's GPUs.
+// The drivers whose network devices pods can claim as rails, and those of NVIDIA's GPUs and of ComputeDomains.
 const (
 	DRANet   = "dra.net"                              // kubernetes-sigs/dranet
 	DRASriov = "sriovnetwork.k8snetworkplumbingwg.io" // k8snetworkplumbingwg/dra-driver-sriov
 	DRAGPU   = "gpu.nvidia.com"                       // NVIDIA/k8s-dra-driver-gpu
+	DRAIMEX  = "compute-domain.nvidia.com"            // kubernetes-sigs/dra-driver-nvidia-gpu
 )
 
 // The attributes of dranet that tell rails apart. A virtual function is of the rail of its PCI bus: dranet does not

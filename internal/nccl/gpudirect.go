@@ -251,7 +251,8 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 		if byC2C(c, gpus[g]) {
 			accepted = rail.NODE
 		}
-		if nearest == rail.Unmeasured || !nearest.Farther(accepted) {
+		unknown := nearest == rail.Unmeasured || rail.MayBeNearer(*c.s, gpus[g].Function, nearest)
+		if unknown || !nearest.Farther(accepted) {
 			continue
 		}
 		if nearest.Farther(worst) {

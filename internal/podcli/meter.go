@@ -56,7 +56,7 @@ func (m *meter) read() wire.Motion {
 func (m *meter) once(streams Streams, format string) error {
 	<-time.After(m.every)
 	motion := m.read()
-	return errors.Join(m.write(streams, motion, format), exitOf(motion.Proof))
+	return errors.Join(m.write(streams, motion, format), exitOf(motion))
 }
 
 // watch prints a reading after each interval until it is interrupted, then sums them up. It returns the error of the
@@ -77,7 +77,7 @@ func (m *meter) watch(interrupted <-chan os.Signal, streams Streams, format stri
 		if err := m.write(streams, motion, format); err != nil {
 			return err
 		}
-		last = exitOf(motion.Proof)
+		last = exitOf(motion)
 		series.Readings++
 		series.Proofs[motion.Proof]++
 	}

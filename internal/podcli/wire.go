@@ -28,7 +28,8 @@ kernel does not show queue pairs of IBGDA, GIN and other users of DevX.
 --watch continues until Ctrl-C, and then sums up all readings.
 
 Exit status, of the last reading: 0 if packets moved over RDMA; 1 if none did; 3 if the kernel does not show the queue
-pairs here, as under SELinux in a container; 2 for a wrong command line.`
+pairs here, as under SELinux in a container, or if none did and NVLink may carry the data, by an IMEX channel; 2 for a
+wrong command line.`
 	c.example = `  railhead-pod wire
   railhead-pod wire --watch                  again every second, until Ctrl-C
   railhead-pod wire --every 10s -o json
@@ -73,18 +74,20 @@ func wireOf(s host.Snapshot, streams Streams, format string) error {
 		return errors.New("--root: a recording has no sums for -o prometheus: use another format")
 	}
 	motion := wire.Of(s)
-	return errors.Join(writeMotion(streams, motion, format), exitOf(motion.Proof))
+	return errors.Join(writeMotion(streams, motion, format), exitOf(motion))
 }
 
 // minInterval bounds how often the driver is asked: mlx5 runs one firmware command for each queue pair.
 const minInterval = 100 * time.Millisecond
 
-func exitOf(p wire.Proof) error {
-	switch p {
+func exitOf(m wire.Motion) error {
+	switch m.Proof {
 	case wire.RDMA:
 		return nil
 	case wire.NoTraffic, wire.NoConnection:
-		return exit.Error{Code: exit.Fault}
+		if !m.MayUseNVLink {
+			return exit.Error{Code: exit.Fault}
+		}
 	case wire.NotProved:
 	}
 	return exit.Error{Code: exit.Unknown}

@@ -122,6 +122,14 @@ func Nearest(distances []Distance) Distance {
 	return nearest
 }
 
+// MayBeNearer reports whether a GPU may be nearer to its rail than it seems by /sys: from NCCL 2.27 on the distance is
+// that of the NIC's Data Direct function, if the NIC has one and it is enabled (NCCL src/transport/net_ib, tag 2.30.7).
+func MayBeNearer(s host.Snapshot, gpu host.Function, than Distance) bool {
+	return slices.ContainsFunc(s.DataDirect, func(f host.Function) bool {
+		return than.Farther(DistanceOf(s, gpu, f))
+	})
+}
+
 func (j *judge) proximity() {
 	gpus, matrix := GPUs(*j.s), Matrix(*j.s, j.result.Rails)
 	for i := range j.result.Rails {

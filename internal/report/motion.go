@@ -110,13 +110,13 @@ func Proved(m wire.Motion) string {
 			pairs += u.Pairs
 		}
 		return fmt.Sprintf("no traffic: %s, and no packet moved in %.1f s%s",
-			connected(pairs), m.Seconds, ethernet(m))
+			connected(pairs), m.Seconds, ethernet(m)+byNVLink(m.MayUseNVLink))
 	case wire.NoConnection:
 		made := 0
 		for _, u := range m.Usages {
 			made += u.Made
 		}
-		return notRDMA(made) + ethernet(m)
+		return notRDMA(made) + ethernet(m) + byNVLink(m.MayUseNVLink)
 	case wire.NotProved:
 	}
 	return "unknown: the queue pairs could not be read: " + m.Why

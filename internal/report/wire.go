@@ -193,6 +193,15 @@ func OverTime(w io.Writer, s *wire.Series, lasted time.Duration) {
 		first.Since.UTC().Format(time.TimeOnly), first.A, other)
 }
 
+// byNVLink says when idle rails are right.
+func byNVLink(possible bool) string {
+	if !possible {
+		return ""
+	}
+	return "; with its IMEX channel NVLink may carry the data between nodes (MNNVL), and idle rails are right then: " +
+		"NCCL's log has MNNVL 1"
+}
+
 // Verdict returns the proof of a job in one line.
 func Verdict(j wire.Job) string {
 	switch j.Proof {
@@ -213,9 +222,9 @@ func Verdict(j wire.Job) string {
 		return text
 	case wire.NoTraffic:
 		return fmt.Sprintf("no traffic: no packet moved over RDMA in %.1f s%s", j.Seconds,
-			ethernet(wire.Motion{Links: j.Links}))
+			ethernet(wire.Motion{Links: j.Links})) + byNVLink(j.MayUseNVLink)
 	case wire.NoConnection:
-		return notRDMA(j.Unconnected) + ethernet(wire.Motion{Links: j.Links})
+		return notRDMA(j.Unconnected) + ethernet(wire.Motion{Links: j.Links}) + byNVLink(j.MayUseNVLink)
 	case wire.NotProved:
 	}
 	return "unknown: the queue pairs could not be read: " + j.Why

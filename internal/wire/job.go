@@ -43,6 +43,9 @@ type Job struct {
 	// have rails. Both are known only of a whole job.
 	IdleRails []check.Ref `json:"idleRails,omitempty"`
 	OverTCP   *LinkRate   `json:"overTCP,omitempty"`
+	// MayUseNVLink: no packet moved over RDMA, and every machine has an IMEX channel. Idle rails are right if NVLink
+	// carries the data between the nodes (MNNVL), which NCCL's log tells.
+	MayUseNVLink bool `json:"mayUseNVLink,omitempty"`
 }
 
 // Together judges the machines of a job. whole says that they are all of its machines.
@@ -60,6 +63,8 @@ func Together(members []Member, whole bool) Job {
 	if j.Whole = whole; j.Whole {
 		j.IdleRails, j.OverTCP = idleRails(members), j.overTCP()
 	}
+	apart := func(m Member) bool { return !m.MayUseNVLink }
+	j.MayUseNVLink = len(members) > 0 && j.OverTCP == nil && !slices.ContainsFunc(members, apart)
 	for _, c := range connections {
 		if j.Connections == nil {
 			j.Connections = map[State]int{}

@@ -23,15 +23,18 @@ const (
 
 // Motion has the RDMA traffic of a pod or a node between two readings.
 type Motion struct {
-	Proof   Proof            `json:"proof"`
-	Why     string           `json:"why,omitempty"`     // of NotProved
-	Refused bool             `json:"refused,omitempty"` // the kernel did not list the devices here
-	Seconds float64          `json:"seconds"`
-	Usages  []Usage          `json:"usages"`
-	Rails   []string         `json:"rails,omitempty"`  // of the pod
-	Unused  []string         `json:"unused,omitempty"` // rails over which no packet moved
-	Links   []LinkRate       `json:"links,omitempty"`  // interfaces whose traffic is not RDMA
-	Unread  []check.Evidence `json:"unread,omitempty"` // devices that could not be read
+	Proof   Proof      `json:"proof"`
+	Why     string     `json:"why,omitempty"`     // of NotProved
+	Refused bool       `json:"refused,omitempty"` // the kernel did not list the devices here
+	Seconds float64    `json:"seconds"`
+	Usages  []Usage    `json:"usages"`
+	Rails   []string   `json:"rails,omitempty"`  // of the pod
+	Unused  []string   `json:"unused,omitempty"` // rails over which no packet moved
+	Links   []LinkRate `json:"links,omitempty"`  // interfaces whose traffic is not RDMA
+	// MayUseNVLink: the pod has an IMEX channel, so NVLink may join it to other nodes (MNNVL), and no packet moved over
+	// RDMA. Idle rails are right then.
+	MayUseNVLink bool             `json:"mayUseNVLink,omitempty"`
+	Unread       []check.Evidence `json:"unread,omitempty"` // devices that could not be read
 	// OutOfSequence counts packets that were lost or reordered; absent if the devices do not count them.
 	OutOfSequence host.Fact[uint64] `json:"outOfSequence,omitzero"`
 
@@ -39,6 +42,7 @@ type Motion struct {
 
 	ends        []End
 	ports       map[string]Port
+	imex        bool // the pod has an IMEX channel
 	nodeNetwork bool // it has an interface of the node, which may carry the traffic of other pods
 }
 
@@ -67,7 +71,7 @@ func Between(before host.Fact[host.Wire], after host.Snapshot) Motion {
 }
 
 func between(before host.Fact[host.Wire], after host.Snapshot, rails []rail.Rail) Motion {
-	var m Motion
+	m := Motion{imex: after.IMEXChannels.Value > 0}
 	for _, r := range rails {
 		m.Rails = append(m.Rails, r.Device)
 	}
@@ -75,7 +79,7 @@ func between(before host.Fact[host.Wire], after host.Snapshot, rails []rail.Rail
 	now, still := after.Wire.Get()
 	switch {
 	case after.Wire.IsZero() && len(after.Devices) == 0:
-		m.Proof, m.Why = NoConnection, "the kernel has no RDMA"
+		m.Proof, m.Why, m.MayUseNVLink = NoConnection, "the kernel has no RDMA", m.imex
 		return m
 	case !known || !still:
 		m.Proof, m.Why = NotProved, cmp.Or(after.Wire.Why, before.Why, "they were not read twice")
@@ -172,6 +176,7 @@ func (m *Motion) judge() {
 	if len(m.Unread) > 0 && m.Proof != RDMA {
 		m.Proof, m.Why = NotProved, m.Unread[0].Got
 	}
+	m.MayUseNVLink = m.imex && (m.Proof == NoTraffic || m.Proof == NoConnection)
 	for _, name := range m.Rails {
 		if !moved[name] && !m.unknown(name) {
 			m.Unused = append(m.Unused, name)

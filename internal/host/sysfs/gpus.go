@@ -8,18 +8,29 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-const nvidiaGPUs = "proc/driver/nvidia/gpus"
+const (
+	nvidiaGPUs   = "proc/driver/nvidia/gpus"
+	imexChannels = "dev/nvidia-caps-imex-channels" // NVIDIA IMEX guide, channels
+)
 
 // The vendors whose display-class functions are accelerators; the others (Matrox, ASPEED) are the board's console.
 var gpuVendors = map[string]bool{"0x10de": true, "0x1002": true, "0x8086": true}
 
 func readGPUs(in *input, s *host.Snapshot) {
 	for _, name := range in.list(pciDevices) {
-		if a, err := host.ParsePCIAddress(name); err == nil && isGPU(in.tree, name) {
+		a, err := host.ParsePCIAddress(name)
+		switch {
+		case err != nil:
+		case isGPU(in.tree, name):
 			s.GPUs = append(s.GPUs, describeGPU(in, a))
+		case isDataDirect(in.tree, name):
+			s.DataDirect = append(s.DataDirect, in.functions.read(a, functionPath(in.tree, name)))
 		}
 	}
 	s.GPUDirect = gpuDirect(in.tree)
+	if channels := in.list(imexChannels); len(channels) > 0 {
+		s.IMEXChannels = host.Know(len(channels))
+	}
 }
 
 // isGPU recognizes PCI functions of class 0x03 (display controller) and 0x1200 (processing accelerator, AMD Instinct).
@@ -31,6 +42,12 @@ func isGPU(t *tree, name string) bool {
 	}
 	vendor := t.text(pciDevices + "/" + name + "/vendor").Value
 	return gpuVendors[vendor] && (vendor != "0x8086" || accelerator) // Intel's display functions belong to the CPU
+}
+
+// isDataDirect recognizes the Data Direct functions of ConnectX-8 (Linux drivers/infiniband/hw/mlx5/data_direct.c).
+func isDataDirect(t *tree, name string) bool {
+	return t.text(pciDevices+"/"+name+"/vendor").Value == "0x15b3" &&
+		t.text(pciDevices+"/"+name+"/device").Value == "0x2100"
 }
 
 func describeGPU(in *input, a host.PCIAddress) host.GPU {

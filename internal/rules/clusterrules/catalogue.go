@@ -37,6 +37,7 @@ const (
 	RDMARequested     check.ID = "rdma-requested"
 	ClaimedDevice     check.ID = "claimed-device"
 	ClaimedRails      check.ID = "claimed-rails"
+	NVLinkClique      check.ID = "nvlink-clique"
 	SCCForRDMA        check.ID = "scc-for-rdma"
 	SCCGranted        check.ID = "scc-granted"
 	SCCScope          check.ID = "scc-scope"
@@ -164,6 +165,10 @@ func jobRows() []check.Check[view] {
 		{
 			ID: ClaimedRails, Title: "all pods of a job claim the same rails",
 			Run: claiming(claimedRails),
+		},
+		{
+			ID: NVLinkClique, Title: "the pods of a job in a ComputeDomain are in one NVLink clique",
+			Run: claiming(nvlinkCliques),
 		},
 		{
 			ID: SCCForRDMA, Title: "pods can lock the memory that RDMA registers",

@@ -129,6 +129,22 @@ func clusterFaults() map[string]clusterFault {
 			says:   "claimed different rails",
 		},
 		"pods of a job claimed the same rails": {change: func(s *cluster.State) { rulestest.Claim(s, "eth1", "eth1") }},
+		"a job in a ComputeDomain, on a node without a clique": {
+			change: func(s *cluster.State) { rulestest.ComputeDomain(s, "5a3e.1", "") },
+			want:   []string{"warn nvlink-clique"},
+			says:   "1 node of job/h-kim without an NVLink clique, which the others have: NVLink does not join gpu-1",
+		},
+		"a job in a ComputeDomain over two cliques": {
+			change: func(s *cluster.State) { rulestest.ComputeDomain(s, "5a3e.1", "5a3e.2") },
+			want:   []string{"pass nvlink-clique"},
+			says:   "in 2 NVLink cliques",
+		},
+		"a job in a ComputeDomain of one clique": {
+			change: func(s *cluster.State) { rulestest.ComputeDomain(s, "5a3e.1", "5a3e.1") },
+		},
+		"nodes whose cliques no label names": {
+			change: func(s *cluster.State) { rulestest.ComputeDomain(s, "", "") },
+		},
 		"the SR-IOV operator failed on a node": {
 			change: func(s *cluster.State) {
 				s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"

@@ -99,7 +99,7 @@ func claimedRails(v view) []check.Finding {
 func railsOfClaims(s cluster.State, p cluster.Pod) (rails []string, known bool) {
 	for _, c := range claimsOf(s, p) {
 		for _, d := range c.Devices {
-			if d.Driver == cluster.DRAGPU {
+			if d.Driver == cluster.DRAGPU || d.Driver == cluster.DRAIMEX {
 				continue
 			}
 			rail := s.RailOfDevice(d)

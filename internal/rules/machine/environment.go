@@ -182,10 +182,22 @@ func gpuDirect(t *subject) []check.Finding {
 // gpuDistance is skipped if the place of a GPU or of the rails is not known.
 func gpuDistance(t *subject) []check.Finding {
 	all := t.found(nccl.GPUDirectDistance)
-	for _, row := range rail.Matrix(t.Snapshot, t.rails) {
-		if len(all) == 0 && rail.Nearest(row) == rail.Unmeasured {
+	if len(all) > 0 {
+		return all
+	}
+	gpus := rail.GPUs(t.Snapshot)
+	for g, row := range rail.Matrix(t.Snapshot, t.rails) {
+		nearest := rail.Nearest(row)
+		switch {
+		case nearest == rail.Unmeasured:
 			return noData()
+		case nearest.Farther(rail.PXB) && rail.MayBeNearer(t.Snapshot, gpus[g].Function, nearest):
+			return []check.Finding{{
+				Status: check.Skipped,
+				Summary: "NCCL may measure from the NIC's Data Direct function, and /sys does not tell which NIC has " +
+					"which: its log says GDRDMA if GPUDirect is on",
+			}}
 		}
 	}
-	return all
+	return nil
 }

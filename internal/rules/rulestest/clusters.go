@@ -86,6 +86,25 @@ func Claim(s *cluster.State, ports ...string) {
 	}
 }
 
+// ComputeDomain gives each pod of the job a channel of one ComputeDomain, and its node the NVLink clique. A node with
+// the clique "" has no label of one.
+func ComputeDomain(s *cluster.State, cliques ...string) {
+	s.Read = append(s.Read, cluster.ResourceClaims)
+	for i, clique := range cliques {
+		p := jobPods(s)[i]
+		p.Claims = []string{"imex"}
+		s.ResourceClaims = append(s.ResourceClaims, cluster.ResourceClaim{
+			Namespace: p.Namespace, Name: p.Name + "-imex", Pod: p.Name, Allocated: true,
+			Devices: []cluster.ClaimedDevice{{Driver: cluster.DRAIMEX, Pool: p.Node, Name: "channel-0"}},
+		})
+		for k := range s.Nodes {
+			if s.Nodes[k].Name == p.Node && clique != "" {
+				s.Nodes[k].Labels = map[string]string{"nvidia.com/gpu.clique": clique}
+			}
+		}
+	}
+}
+
 // Driver returns the pod of the network driver on a node. It is not ready.
 func Driver(node string) cluster.Pod {
 	return cluster.Pod{
