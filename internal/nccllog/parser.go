@@ -2,7 +2,6 @@ package nccllog
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/find"
@@ -148,6 +147,5 @@ type logLine struct {
 func (l *logLine) quote() event.Quote { return quoteOf(l.at, l.line) }
 
 func quoteOf(at event.Place, line []byte) event.Quote {
-	text := bytes.TrimRight(line[:min(len(line), maxText)], " \r\n\t")
-	return event.Quote{At: at, Text: strings.ToValidUTF8(string(text), "")}
+	return event.Quote{At: at, Text: find.Valid(bytes.TrimRight(line[:min(len(line), maxText)], " \r\n\t"))}
 }

@@ -141,7 +141,7 @@ func nextRecord(p *Parser, text []byte, known map[process]bool) int {
 
 // readForeign reads text of other programs that stands between records of a line without line ends.
 func readForeign(p *Parser, at event.Place, line []byte) {
-	text := strings.ToValidUTF8(string(line), "")
+	text := find.Valid(line)
 	if text == "" || readBenchmark(p, at, line, text) {
 		return
 	}
