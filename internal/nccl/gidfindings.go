@@ -52,11 +52,11 @@ func unknownVersion(roce []rail.Rail) check.Finding {
 }
 
 // sayForeign reports rails on which NCCL's own choice is wrong and no setting corrects it.
-func (g gidChoice) sayForeign() {
+func (g gidChoice) sayForeign(first misfit) {
 	g.c.say(check.Finding{
 		Check: GIDIndex, Status: check.Fail, Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
-		Summary: "NCCL would use a GID of another namespace, " +
-			"and no single index or address range selects the pod's own",
+		Summary: "NCCL would use " + first.String() +
+			", and no single index or address range selects the pod's own GID on every rail",
 		Evidence: gidEvidence(g.roce),
 		Fix: check.ByAdmin("Give the pod its own virtual functions: " +
 			"their GID tables are not shared with other pods."),
@@ -68,8 +68,8 @@ func (g gidChoice) misledBy(wrong []misfit, set []string) check.Finding {
 	first := wrong[0]
 	f := check.Finding{
 		Check: GIDIndex, Status: first.status, Subject: check.EnvRef(set[0]),
-		Summary: fmt.Sprintf("%s makes NCCL use slot %d of %s, which %s; the pod's GID is in slot %d", g.c.written(set),
-			first.slot, first.rail.Name(), first.why, first.rail.GID.Index),
+		Summary: fmt.Sprintf("%s makes NCCL use %s; the pod's GID is in slot %d", g.c.written(set), first,
+			first.rail.GID.Index),
 		Fix: unsetFix(set...),
 	}
 	if n := len(wrong); n > 1 {

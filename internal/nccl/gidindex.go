@@ -64,7 +64,7 @@ func (g gidChoice) chooses(rules gidRules) {
 		g.c.leave("NCCL_IB_GID_INDEX",
 			fmt.Sprintf("with %s NCCL 2.21 and later find a GID of the pod on each HCA", g.c.written(set)))
 	case shared && len(set) == 0:
-		g.c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, whyShared(len(misled) == 0))
+		g.c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, whyShared(misled))
 	case len(misled) == 0:
 		g.c.leave("NCCL_IB_GID_INDEX",
 			"no single index is right for all rails; NCCL 2.26.2 and later choose the right one on each HCA")
@@ -73,14 +73,14 @@ func (g gidChoice) chooses(rules gidRules) {
 	case len(set) > 0:
 		g.c.say(g.misledBy(misled, set))
 	default:
-		g.sayForeign()
+		g.sayForeign(misled[0])
 	}
 }
 
 // whyShared explains an index that is set although no version of NCCL that was found needs one.
-func whyShared(automatic bool) string {
-	if !automatic {
-		return "NCCL would choose a GID of another namespace; this slot has the pod's address on every rail"
+func whyShared(misled []misfit) string {
+	if len(misled) > 0 {
+		return "NCCL would choose " + misled[0].String() + "; this slot has the pod's address on every rail"
 	}
 	return "the version of NCCL is unknown; this slot is RoCE v2 with the pod's address on every rail, " +
 		"right for every version"
@@ -94,7 +94,7 @@ func roceRails(rails []rail.Rail) []rail.Rail {
 // worse than an older one.
 func (g gidChoice) cannotChoose() (stuck []version, why string) {
 	gap := slices.IndexFunc(g.roce, func(r rail.Rail) bool {
-		table := gidTable(g.c.s, r)
+		table, _ := gidTable(g.c.s, r)
 		return len(table) == 0 || table[0].Index != 0
 	})
 	for _, v := range g.c.versions {
@@ -120,12 +120,13 @@ func commonIndex(roce []rail.Rail) (int, bool) {
 
 // addressRange limits NCCL's choice to the pod's own addresses if GIDs of other namespaces precede them.
 func (g gidChoice) addressRange(rules gidRules) bool {
-	rules.within = covering(g.roce)
+	before, covered := g.misled(rules), covering(g.roce)
+	rules.within = rangeOf(covered)
 	if len(g.misled(rules)) > 0 {
 		return false
 	}
-	g.c.set("NCCL_IB_ADDR_RANGE", rules.within.String(), Computed,
-		"the GID tables start with addresses of other namespaces; the pod's own are in this range")
+	g.c.set("NCCL_IB_ADDR_RANGE", covered.String(), Computed,
+		"NCCL would choose "+before[0].String()+"; the rails' own addresses are in this range")
 	return true
 }
 

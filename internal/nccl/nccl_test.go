@@ -53,37 +53,6 @@ func gid(index int, addr, kind string) host.GID {
 	return host.GID{Index: index, Addr: a, Type: host.Know(kind)}
 }
 
-func TestPick(t *testing.T) {
-	const v1, v2 = "IB/RoCE v1", "RoCE v2"
-	for name, c := range map[string]struct {
-		rules gidRules
-		table []host.GID
-		want  int
-	}{
-		"usual table": {
-			gidRules{},
-			[]host.GID{
-				gid(0, "fe80::1", v1), gid(1, "fe80::1", v2),
-				gid(2, "::ffff:10.0.0.1", v1), gid(3, "::ffff:10.0.0.1", v2),
-			},
-			3,
-		},
-		"v2 before v1": {
-			gidRules{},
-			[]host.GID{gid(0, "fe80::1", v2), gid(1, "::ffff:10.0.0.1", v2), gid(2, "::ffff:10.0.0.1", v1)}, 1,
-		},
-		"empty slot 0":      {gidRules{}, []host.GID{gid(6, "::ffff:10.0.0.1", v2)}, 6},
-		"IPv6 only":         {gidRules{}, []host.GID{gid(0, "fe80::1", v2), gid(1, "2001:db8::1", v2)}, 0},
-		"IPv6 wanted":       {gidRules{ipv6: true}, []host.GID{gid(0, "fe80::1", v2), gid(1, "2001:db8::1", v2)}, 1},
-		"first of two pods": {gidRules{}, []host.GID{gid(4, "::ffff:10.1.0.1", v2), gid(8, "::ffff:10.2.0.1", v2)}, 4},
-		"nothing":           {gidRules{}, nil, 0},
-	} {
-		if got := c.rules.pick(c.table); got != c.want {
-			t.Errorf("%s: slot %d, want %d", name, got, c.want)
-		}
-	}
-}
-
 func find(vars []Var, name string) Var {
 	for _, v := range vars {
 		if v.Name == name {

@@ -12,17 +12,25 @@ func number(value string) (n int64, ok bool) {
 	if value == "" {
 		return 0, false
 	}
+	return strtol(value, 0)
+}
+
+// strtol reads a number as C does: blanks and a sign first, then the digits of the base, which 0 leaves to the value.
+// Without digits it is 0. ok is false if it is out of range.
+func strtol(value string, base int) (n int64, ok bool) {
 	text := strings.TrimLeft(value, " \t\n\v\f\r")
 	sign := ""
 	if text != "" && (text[0] == '-' || text[0] == '+') {
 		sign, text = text[:1], text[1:]
 	}
-	base := 10
 	switch {
+	case base != 0:
 	case len(text) > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') && digits(text[2:], 16) > 0:
 		base, text = 16, text[2:]
 	case strings.HasPrefix(text, "0"):
 		base = 8
+	default:
+		base = 10
 	}
 	end := digits(text, base)
 	if end == 0 {

@@ -2,6 +2,7 @@ package rail
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/railhead/railhead/internal/host"
 )
@@ -78,7 +79,8 @@ type Proximity struct {
 // GPUs returns the GPUs of this container if they are known, otherwise all of the machine, in PCI order.
 func GPUs(s host.Snapshot) []host.GPU {
 	all := slices.DeleteFunc(slices.Clone(s.GPUs), func(g host.GPU) bool { return !g.Given.Or(true) })
-	slices.SortFunc(all, func(a, b host.GPU) int { return a.Function.Address.Compare(b.Function.Address) })
+	// not slices.SortFunc: its code for this type adds 18 kB to railhead-pod
+	sort.Slice(all, func(i, k int) bool { return all[i].Function.Address.Compare(all[k].Function.Address) < 0 })
 	return all
 }
 
