@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -68,8 +69,8 @@ func subnetOf(text string) (netip.Prefix, error) {
 }
 
 // addressesOf returns the IPAM of each of n rails, with their subnets if they are given. An empty IPAM means that the
-// rail uses the IPAM of another network of its resource.
-func addressesOf(d *draft, n int, subnets []netip.Prefix) []string {
+// rail uses the IPAM of another network of its resource. roce counts the rails that are not of InfiniBand.
+func addressesOf(d *draft, n, roce int, subnets []netip.Prefix) []string {
 	all := make([]string, n)
 	for i, subnet := range subnets {
 		all[i] = whereabouts(subnet)
@@ -77,11 +78,40 @@ func addressesOf(d *draft, n int, subnets []netip.Prefix) []string {
 	for i := range all {
 		all[i] = cmp.Or(all[i], d.IPAM)
 	}
-	if d.oneSubnet = d.IPAM != "" && n > 1; d.oneSubnet {
+	d.oneSubnet = d.IPAM != "" && roce > 1
+	switch {
+	case !d.oneSubnet:
+	case d.s.Server.OpenShift() && !tunesARP(d.s):
+		d.refuseTuning()
+	default:
 		d.plan.Note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for " +
 			"each other; --rail-subnets gives each rail its own subnet.")
 	}
 	return all
+}
+
+// refuseTuning fails where the plugin tuning may not keep rails of one subnet from answering ARP for each other. Of
+// the settings for ARP, OpenShift's allowlist has arp_accept and arp_notify alone (cluster-network-operator
+// bindata/network/multus/004-sysctl-configmap.yaml), and the plugin refuses every pod with another one
+// (containernetworking/plugins 1.9.1 plugins/meta/tuning validateSysctlConf).
+func (d *draft) refuseTuning() {
+	d.plan.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
+		"all rails would be in the subnet of --ipam, and answer ARP for each other: the plugin tuning, which prevents "+
+			"that, may not set arp_ignore on OpenShift, and no pod would start",
+		check.Observed("--ipam", d.IPAM, "a subnet for each rail"),
+		check.ByUser("Give each rail its own subnet. Otherwise add ^net.ipv4.conf.IFNAME.arp_ignore$ and "+
+			"^net.ipv4.conf.IFNAME.arp_announce$ to the allowlist, and both settings to metaPlugins of a SriovNetwork: "+
+			"setup then does the same.",
+			"railhead setup namespace "+d.Namespace+" --rail-subnets 10.0.0.0/16",
+			"oc -n openshift-multus edit configmap cni-sysctl-allowlist"))
+}
+
+// tunesARP reports whether a network of the cluster sets arp_ignore: then the allowlist has it.
+func tunesARP(s cluster.State) bool {
+	return slices.ContainsFunc(s.SriovNetworks, func(n cluster.SriovNetwork) bool {
+		plugins, _ := n.Spec["metaPlugins"].(string)
+		return strings.Contains(plugins, "arp_ignore")
+	})
 }
 
 // minHosts is the number of address bits that a rail needs at least: 14 addresses.

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
@@ -107,6 +109,51 @@ func TestSubnetsOfMoreRails(t *testing.T) {
 			findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })
 			if diff := cmp.Diff(test.want, plantest.Lines(findings)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// On OpenShift no pod would start whose attachment sets arp_ignore: one subnet for several RoCE rails is refused, unless
+// a network there shows that the allowlist has it.
+func TestOneSubnetOnOpenShift(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*cluster.State)
+		want   string // the finding
+	}{
+		"OpenShift": {
+			func(*cluster.State) {},
+			"fail job-request namespace/train: all rails would be in the subnet of --ipam",
+		},
+		"another network sets it": {func(s *cluster.State) {
+			s.SriovNetworks = []cluster.SriovNetwork{{Spec: map[string]any{"metaPlugins": arpPlugin}}}
+		}, ""},
+		"without allowlist": {func(s *cluster.State) {
+			s.Server.Groups = slices.DeleteFunc(slices.Clone(s.Server.Groups), func(g string) bool {
+				return g == cluster.SecurityGroup
+			})
+		}, ""},
+		"InfiniBand": {func(s *cluster.State) {
+			for i := range s.SriovPolicies {
+				s.SriovPolicies[i].LinkType = "IB"
+			}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plantest.BeforeSetup()
+			s.SriovNetworks = nil
+			test.change(&s)
+			_, findings := Setup(s, Options{
+				Namespace: "train", Name: "h-kim", IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`,
+			})
+			got := ""
+			for _, f := range findings {
+				if f.Check == plan.JobRequest {
+					got = fmt.Sprintf("%s %s %s: %s", f.Status, f.Check, f.Subject, f.Summary)
+				}
+			}
+			if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+				t.Errorf("want %q, got %q", test.want, got)
 			}
 		})
 	}

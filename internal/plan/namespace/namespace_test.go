@@ -31,6 +31,11 @@ func namespaceCases() map[string]struct {
 	policies := plantest.BeforeSetup()
 	policies.SriovNetworks = nil
 	policies.SriovPolicies[1].LinkType = "IB"
+	tuning := plantest.BeforeSetup() // an administrator has extended the allowlist of sysctls
+	tuning.SriovNetworks, tuning.SriovPolicies = []cluster.SriovNetwork{{
+		Kind: "SriovNetwork", Namespace: "openshift-sriov-network-operator", Name: "elsewhere",
+		TargetNamespace: "elsewhere", Spec: map[string]any{"metaPlugins": arpPlugin},
+	}}, policies.SriovPolicies
 	exclusive := func(s cluster.State) cluster.State {
 		for _, node := range []string{"gpu-1", "gpu-2", "cpu-1"} {
 			mode := map[bool]string{true: "exclusive", false: "shared"}[node != "cpu-1"]
@@ -66,7 +71,7 @@ func namespaceCases() map[string]struct {
 		"operator-one-rail": {hosts, Options{Namespace: "train", Networks: []string{"eno6np0rdma"}}},
 		"policies-alone":    {policies, Options{Namespace: "train", Name: "h-kim", SCC: "privileged"}},
 		"policies-ipam": {
-			policies,
+			tuning,
 			Options{Namespace: "train", Name: "h-kim", IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`},
 		},
 		"rail-subnets": {

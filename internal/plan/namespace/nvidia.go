@@ -42,7 +42,7 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 		return nil
 	}
 	subnets := subnetsOf(d, len(rails))
-	addresses := addressesOf(d, len(rails), subnets)
+	addresses := addressesOf(d, len(rails), len(rails), subnets)
 	if d.refuseOneSubnet(rails); d.plan.Failed() {
 		return nil
 	}

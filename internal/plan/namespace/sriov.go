@@ -21,7 +21,9 @@ func (d *draft) sriovNetworks() []plan.Change {
 	var changes []plan.Change
 	policies := rdmaPolicies(d)
 	subnets := subnetsOf(d, len(policies))
-	addresses := addressesOf(d, len(policies), subnets)
+	infiniBand := func(p cluster.SriovPolicy) bool { return isInfiniBand(d.s, p) }
+	roce := len(slices.DeleteFunc(slices.Clone(policies), infiniBand))
+	addresses := addressesOf(d, len(policies), roce, subnets)
 	for i, p := range policies {
 		if !hasNetwork(d, p.ResourceName) {
 			d.refuseOverlap(networkName(d, p.ResourceName), subnets, i)

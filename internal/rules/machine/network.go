@@ -123,7 +123,8 @@ func (t *subject) arpFlux(pairs []string, g group) check.Finding {
 		Summary:  strings.Join(pairs, "; ") + " are in one subnet, and " + effect,
 		Evidence: g.evidence,
 		Fix: check.ByAdmin("Give every rail its own subnet; or let interfaces answer only for their own addresses "+
-			"(CNI plugin tuning in the network attachment).",
+			"(CNI plugin tuning in the network attachment). OpenShift refuses these settings until its ConfigMap "+
+			"cni-sysctl-allowlist has them.",
 			`SriovNetwork spec:
   metaPlugins: '{"type": "tuning", "sysctl": {"net.ipv4.conf.IFNAME.arp_ignore": "1", `+
 				`"net.ipv4.conf.IFNAME.arp_announce": "2"}}'`,

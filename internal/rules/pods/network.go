@@ -253,6 +253,17 @@ var attachments = []kind{
 			`0-4094`,
 	},
 	{
+		words: anyOf(`Sysctl (\S+) is not allowed`),
+		summary: "the plugin tuning may not set {1}, which an attachment of {pod} wants: the cluster's allowlist does " +
+			"not have it",
+		fix: check.ByAdmin("Give every rail its own subnet, and leave the setting out of the attachment: arp_ignore and "+
+			"arp_announce are not needed then. Otherwise add it to the allowlist, on OpenShift a ConfigMap; the pod then "+
+			"starts by itself.",
+			configOf, "oc -n openshift-multus edit configmap cni-sysctl-allowlist"),
+		example: `plugin type="tuning" failed (add): Sysctl net.ipv4.conf.IFNAME.arp_ignore is not allowed. Only the ` +
+			`following sysctls are allowed: [^net.ipv4.conf.IFNAME.arp_notify$]`,
+	},
+	{
 		words:   anyOf(`Annotation JSON format`, `parsePodNetworkAnnotation`),
 		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} is not valid JSON: {quote}",
 		fix: check.ByUser("Correct it in the pod template: a JSON list of objects with name and namespace, or names "+

@@ -173,8 +173,8 @@ func TestNetworksFrom(t *testing.T) {
 	a.ends(t, 1, "setup", "namespace", ns, "--networks-from", "nowhere", "--yes").silent(t).says(t, "namespace nowhere has no rail", "railhead setup namespace copies --networks-from default")
 }
 
-// TestRailAddresses: each rail gets a subnet of its own, and in one for all the plugin tuning keeps the rails from
-// answering for each other.
+// TestRailAddresses: each rail gets a subnet of its own. In one for all the plugin tuning keeps the rails from answering
+// for each other; OpenShift refuses that, unless another network shows that an administrator has allowed it.
 func TestRailAddresses(t *testing.T) {
 	const one = `{"type":"whereabouts","range":"10.103.0.0/16"}`
 	setUp(t)
@@ -184,6 +184,15 @@ func TestRailAddresses(t *testing.T) {
 	} {
 		a.ends(t, 2, "setup", "namespace", "addressed", flag, "--yes").silent(t).says(t, why)
 	}
+	a.ends(t, 1, "setup", "namespace", "addressed", "--ipam="+one, "--yes").silent(t).
+		says(t, "may not set arp_ignore on OpenShift", "--rail-subnets")
+	allowed := sriovObject("SriovNetwork", "allowed")
+	allowed.Object["spec"] = map[string]any{
+		"resourceName": "elsewhere", "networkNamespace": "default",
+		"metaPlugins": `{"type":"tuning","sysctl":{"net.ipv4.conf.IFNAME.arp_ignore":"1"}}`,
+	}
+	create(t, c, allowed)
+	remove(t, c, allowed)
 	for ns, test := range map[string]struct {
 		flag, says  string
 		first, last string // range of the first and of the last rail
