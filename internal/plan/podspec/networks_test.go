@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/railhead/railhead/internal/cluster"
@@ -11,6 +12,11 @@ func TestNetworks(t *testing.T) {
 		"":                             "a,b",
 		"b":                            "b,a",
 		"train/a, other/b@net7":        "train/a,other/b@net7,b",
+		"c@net2":                       "c@net2,a@net4,b",
+		"c,d@net3":                     "c,d@net3,a@net5,b",
+		"c@net3,d@net4":                "c@net3,d@net4,a@net5,b@net6",
+		"c.d":                          `[{"name":"c.d"},{"name":"a"},{"name":"b"}]`,
+		"other/c.d@rail0":              `[{"interface":"rail0","name":"c.d","namespace":"other"},{"name":"a"},{"name":"b"}]`,
 		"a@net1 b":                     "a@net1,b",
 		"[]":                           `[{"name":"a"},{"name":"b"}]`,
 		` [{"name":"a"},{"name":"b"}]`: ` [{"name":"a"},{"name":"b"}]`,
@@ -22,6 +28,17 @@ func TestNetworks(t *testing.T) {
 		got, failed := n.With("train", "a", "b")
 		if err != nil || failed != nil || got != want {
 			t.Errorf("%q: %q, want %q; %v, %v", text, got, want, err, failed)
+		}
+	}
+	for text, want := range map[string]string{
+		"c@net2,d": "c and d would both get the interface net2",
+		"c@eth0":   "the cluster's network and c would both get the interface eth0",
+		`[{"name":"c","interface":"x"},{"name":"d","interface":"x"}]`: "c and d would both get the interface x",
+	} {
+		annotations := map[string]any{cluster.NetworksAnnotation: text}
+		n, err := NetworksOf(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+		if _, failed := n.With("train", "a"); err != nil || failed == nil || !strings.Contains(failed.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, failed, want)
 		}
 	}
 	annotations := map[string]any{cluster.NetworksAnnotation: "[{"}

@@ -264,7 +264,23 @@ var attachments = []kind{
 			`following sysctls are allowed: [^net.ipv4.conf.IFNAME.arp_notify$]`,
 	},
 	{
-		words:   anyOf(`Annotation JSON format`, `parsePodNetworkAnnotation`),
+		words: anyOf(`interface name (\S+) already exists`),
+		summary: "two attachments of {pod} would get the interface {1}: one asks for it, and another one gets it by its " +
+			"place in the annotation",
+		fix: check.ByUser("The n-th attachment without a name gets net<n>. Give each its own name, NAME@INTERFACE, or none "+
+			"of them one.", networksOf),
+		example: `validateIfName: interface name net2 already exists`,
+	},
+	{
+		words: anyOf(`Failed to parse interface name: .*interface name '(.*)'`),
+		summary: "the interface name {1}, which the annotation of {pod} asks for, is none: it has more than 15 characters, " +
+			"a blank or a slash",
+		fix: check.ByUser("Correct the part after @, or leave it out.", networksOf),
+		example: `parsePodNetworkAnnotation: parsePodNetworkObjectName: Failed to parse interface name: must be less than ` +
+			`15 chars and not contain '/' or spaces. interface name 'net-of-rail-one1'`,
+	},
+	{
+		words:   anyOf(`Annotation JSON format`),
 		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} is not valid JSON: {quote}",
 		fix: check.ByUser("Correct it in the pod template: a JSON list of objects with name and namespace, or names "+
 			"separated by commas.", networksOf),
@@ -272,11 +288,12 @@ var attachments = []kind{
 			`format: invalid character 'a' looking for beginning of value`,
 	},
 	{
-		words: anyCase(`invalid network object`, `invalid network selection element`, `failed to parse interface name`,
+		words: anyCase(`invalid network object`, `invalid network selection element`, `parsePodNetworkAnnotation`,
 			`did not match comma-delimited format`, `network-attachment-definition \(\) in namespace`),
 		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} names a network in a wrong form: {quote}",
 		fix: check.ByUser("Write NAME, NAMESPACE/NAME or NAME@INTERFACE, separated by commas, "+
-			"without a comma at the end.",
+			"without a comma at the end. A name with a dot can be written in JSON only: "+
+			`[{"namespace": "NAMESPACE", "name": "NAME"}].`,
 			networksOf),
 		example: `parsePodNetworkObjectName: Invalid network object (failed at '/')`,
 	},
