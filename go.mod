@@ -3,6 +3,7 @@ module github.com/railhead/railhead
 go 1.26.0
 
 require (
+	github.com/docker/go-units v0.5.0
 	github.com/go-json-experiment/json v1.27.2
 	github.com/google/go-cmp v0.7.0
 	github.com/google/jsonschema-go v0.4.3

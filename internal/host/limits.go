@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -86,10 +87,66 @@ type Runtime struct {
 	Name    string `json:"name"`              // CRI-O, containerd
 	File    string `json:"file,omitempty"`    // that sets it
 	Memlock string `json:"memlock,omitempty"` // as written: "-1:-1", "infinity"; "" when nothing sets it
+	// Refused is a setting with its file that the runtime does not accept: systemd ignores it, CRI-O does not start.
+	Refused string `json:"refused,omitempty"`
 }
 
-// Unlimited reports whether containers may lock all memory.
+// Unlimited reports whether containers may lock all memory. Soft and hard limit are unlimited: the runtime accepts no
+// soft limit above the hard one.
 func (r Runtime) Unlimited() bool {
-	soft, _, _ := strings.Cut(r.Memlock, ":")
-	return soft == "-1" || soft == "infinity" || soft == "unlimited"
+	unlimited := "infinity"
+	if r.Name == "CRI-O" {
+		unlimited = "-1"
+	}
+	soft, hard, both := strings.Cut(r.Memlock, ":")
+	return soft == unlimited && (!both || hard == unlimited)
+}
+
+// IsUlimit reports whether CRI-O accepts an entry of default_ulimits: name=soft or name=soft:hard with whole numbers, of
+// which -1 is unlimited (docker/go-units 0.5.0 ParseUlimit). It does not start with any other.
+func IsUlimit(entry string) bool {
+	const names = " core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack "
+	name, limits, found := strings.Cut(entry, "=")
+	soft, hard, both := strings.Cut(limits, ":")
+	if !both {
+		hard = soft
+	}
+	s, err := strconv.ParseInt(soft, 10, 64)
+	h, err2 := strconv.ParseInt(hard, 10, 64)
+	return found && !strings.Contains(name, " ") && strings.Contains(names, " "+name+" ") && err == nil && err2 == nil &&
+		(h == -1 || s != -1 && s <= h)
+}
+
+// IsSystemdLimit reports whether systemd accepts a limit in bytes: soft or soft:hard, each "infinity" or a size such as
+// 64K or 1.5G. It ignores any other, also -1, unlimited and an empty one (systemd 252 src/shared/rlimit-util.c).
+func IsSystemdLimit(text string) bool {
+	soft, hard, both := strings.Cut(text, ":")
+	if !both {
+		hard = soft
+	}
+	s, ok := systemdSize(soft)
+	h, ok2 := systemdSize(hard)
+	return ok && ok2 && s <= h
+}
+
+// systemdSize reads "infinity", or numbers with units of powers of 1024, such as 64K, 1.5G or 1G 512M (systemd
+// src/basic/parse-util.c parse_size).
+func systemdSize(text string) (bytes float64, ok bool) {
+	if text == "infinity" {
+		return math.MaxFloat64, true
+	}
+	for ok = text != ""; ok && text != ""; {
+		digits := len(text) - len(strings.TrimLeft(text, "0123456789."))
+		n, err := strconv.ParseFloat(text[:digits], 64)
+		ok = err == nil && text[0] != '.'
+		text = strings.TrimLeft(text[digits:], " \t")
+		if text != "" && ok {
+			unit := strings.IndexByte("BKMGTPE", text[0])
+			ok = unit >= 0
+			n *= float64(uint64(1) << (10 * max(unit, 0)))
+			text = strings.TrimLeft(text[1:], " \t")
+		}
+		bytes += n
+	}
+	return bytes, ok
 }

@@ -3,9 +3,9 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/docker/go-units"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -13,7 +13,8 @@ import (
 // (cri-o docs/crio.conf.5.md; -1 is unlimited).
 const UnlimitedMemlock = "memlock=-1:-1"
 
-// DefaultUlimits parses crio.runtime.default_ulimits of a CRI-O configuration file; set is false if it is absent.
+// DefaultUlimits parses crio.runtime.default_ulimits of a CRI-O configuration file; set is false if it is absent. CRI-O
+// parses the entries by the same function (cri-o internal/config/ulimits).
 func DefaultUlimits(text string) (entries []string, set bool, err error) {
 	var file struct {
 		CRIO struct {
@@ -30,25 +31,11 @@ func DefaultUlimits(text string) (entries []string, set bool, err error) {
 		return nil, false, nil
 	}
 	for _, entry := range *list {
-		if !validUlimit(entry) {
-			return nil, true, fmt.Errorf("default_ulimits entry %q is not name=soft:hard", entry)
+		if _, err := units.ParseUlimit(entry); err != nil {
+			return nil, true, fmt.Errorf("default_ulimits entry %q, with which CRI-O does not start: %w", entry, err)
 		}
 	}
 	return *list, true, nil
-}
-
-// validUlimit reports whether an entry is name=soft or name=soft:hard with whole numbers, as CRI-O parses it
-// (docker/go-units ulimit.go ParseUlimit).
-func validUlimit(entry string) bool {
-	name, limits, found := strings.Cut(entry, "=")
-	if !found || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
-		return false
-	}
-	values := strings.Split(limits, ":")
-	return len(values) <= 2 && !slices.ContainsFunc(values, func(v string) bool {
-		_, err := strconv.ParseInt(v, 10, 64)
-		return err != nil
-	})
 }
 
 // Ulimits are the limits that CRI-O sets for containers. The last file with the list replaces it as a whole.

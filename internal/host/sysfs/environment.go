@@ -146,7 +146,10 @@ func allowedLines(name string, uid int) func(line string) bool {
 	case isProcessFile(name, "/status"):
 		return beginning("CapEff:")
 	case strings.Contains(name, "containerd.service"):
-		return func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), unitMemlock) }
+		return func(line string) bool {
+			line = strings.TrimSpace(line)
+			return strings.HasPrefix(line, "[") || strings.HasPrefix(line, unitMemlock)
+		}
 	case strings.HasSuffix(name, "ccl.conf"): // of NCCL and RCCL
 		return beginning("NCCL_")
 	}

@@ -42,17 +42,26 @@ func readRuntime(in *input, s *host.Snapshot) {
 }
 
 // runtimeOf takes the last setting of the files.
-func runtimeOf(t *tree, name string, files []string, memlock func(text string) (string, bool)) *host.Runtime {
+func runtimeOf(t *tree, name string, files []string, memlock func(text string) memlockSetting) *host.Runtime {
 	found := host.Runtime{Name: name}
 	for _, file := range files {
-		if value, sets := memlock(t.file(file).Value); sets {
-			found.File, found.Memlock = "/"+file, value
+		setting := memlock(t.file(file).Value)
+		if setting.sets {
+			found.File, found.Memlock = "/"+file, setting.value
+		}
+		if setting.refused != "" {
+			found.Refused = setting.refused + " in /" + file
 		}
 	}
 	return &found
 }
 
-const unitMemlock = "LimitMEMLOCK="
+// memlockSetting is what one file says of the limit.
+type memlockSetting struct {
+	value   string
+	sets    bool
+	refused string // what the runtime does not accept
+}
 
 // configFiles returns a file and the drop-ins with that suffix, in the order in which they are read.
 func configFiles(t *tree, file, dropIns, suffix string) []string {
@@ -85,20 +94,46 @@ func crioUlimits(text string) string {
 }
 
 // crioMemlock finds "-1:-1" in a list of name=soft:hard. A list without it removes the limit of earlier files.
-func crioMemlock(text string) (value string, sets bool) {
+func crioMemlock(text string) (m memlockSetting) {
 	list := strings.ReplaceAll(crioUlimits(text), "'", `"`) // TOML has both quotes
-	_, rest, _ := strings.Cut(list, `"memlock=`)
-	value, _, _ = strings.Cut(rest, `"`)
-	return value, list != ""
-}
-
-func unitLimit(text string) (value string, sets bool) {
-	for line := range strings.Lines(text) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), unitMemlock); ok {
-			value, sets = v, true
+	m.sets = list != ""
+	for i, entry := range strings.Split(list, `"`) {
+		if i%2 == 0 { // between the entries
+			continue
+		}
+		name, limit, _ := strings.Cut(entry, "=")
+		switch {
+		case !host.IsUlimit(entry):
+			m.refused = entry
+		case name == "memlock":
+			m.value = limit
 		}
 	}
-	return value, sets
+	return m
+}
+
+const unitMemlock = "LimitMEMLOCK"
+
+// unitLimit finds LimitMEMLOCK in the section Service of a unit. systemd strips blanks around the value, and ignores one
+// that it cannot read: an earlier one holds then. Older recordings have the setting without its section.
+func unitLimit(text string) (m memlockSetting) {
+	section := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = line
+		}
+		key, value, _ := strings.Cut(line, "=")
+		if section != "" && section != "[Service]" || strings.TrimSpace(key) != unitMemlock {
+			continue
+		}
+		if value = strings.TrimSpace(value); host.IsSystemdLimit(value) {
+			m.value, m.sets = value, true
+		} else {
+			m.refused = line
+		}
+	}
+	return m
 }
 
 // readLaunched reads the environment that `railhead-pod run` set, and the limits of its command. If it has ended, or

@@ -79,6 +79,26 @@ func TestRuntime(t *testing.T) {
 		"CRI-O, a comment in its list": {fstest.MapFS{
 			"etc/crio/crio.conf.d/99-x.conf": {Data: []byte("default_ulimits = [\n  # \"memlock=-1:-1\",\n  \"nofile=1:1\",\n]\n")},
 		}, &host.Runtime{Name: "CRI-O", File: "/etc/crio/crio.conf.d/99-x.conf"}, false},
+		"CRI-O, an entry that it does not accept": {fstest.MapFS{
+			"etc/crio/crio.conf.d/99-x.conf": {Data: []byte("default_ulimits = [\"memlock=unlimited:unlimited\"]\n")},
+		}, &host.Runtime{
+			Name: "CRI-O", File: "/etc/crio/crio.conf.d/99-x.conf",
+			Refused: "memlock=unlimited:unlimited in /etc/crio/crio.conf.d/99-x.conf",
+		}, false},
+		"containerd, with blanks": {fstest.MapFS{
+			"lib/systemd/system/containerd.service": {Data: []byte("[Service]\n LimitMEMLOCK = infinity \n")},
+		}, &host.Runtime{Name: "containerd", File: "/lib/systemd/system/containerd.service", Memlock: "infinity"}, true},
+		"containerd, a drop-in that systemd ignores": {fstest.MapFS{
+			"lib/systemd/system/containerd.service":           {Data: []byte("[Service]\nLimitMEMLOCK=infinity\n")},
+			"etc/systemd/system/containerd.service.d/50.conf": {Data: []byte("[Service]\nLimitMEMLOCK=unlimited\n")},
+			"etc/systemd/system/containerd.service.d/60.conf": {Data: []byte("[Unit]\nLimitMEMLOCK=64K\n")},
+		}, &host.Runtime{
+			Name: "containerd", File: "/lib/systemd/system/containerd.service", Memlock: "infinity",
+			Refused: "LimitMEMLOCK=unlimited in /etc/systemd/system/containerd.service.d/50.conf",
+		}, true},
+		"containerd, a soft limit": {fstest.MapFS{
+			"lib/systemd/system/containerd.service": {Data: []byte("[Service]\nLimitMEMLOCK=64K:infinity\n")},
+		}, &host.Runtime{Name: "containerd", File: "/lib/systemd/system/containerd.service", Memlock: "64K:infinity"}, false},
 	} {
 		got := newSnapshot(tc.root).Runtime
 		if diff := cmp.Diff(tc.want, got); diff != "" || got != nil && got.Unlimited() != tc.unlimited {
@@ -290,7 +310,9 @@ func FuzzNodeFiles(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = crioMemlock(text)
+		_, _ = crioMemlock(text), unitLimit(text)
+		_ = host.IsUlimit(text)
+		_ = host.IsSystemdLimit(text)
 		for _, n := range parseNeighbours(text) {
 			if !n.Addr.IsValid() {
 				t.Errorf("no address: %+v", n)

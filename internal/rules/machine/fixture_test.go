@@ -435,6 +435,12 @@ var fixtures = []fixture{
 			"etc/crio/crio.conf.d/99-x.conf": "[crio.runtime]\ndefault_ulimits = [\"memlock=65536:65536\"]",
 		}},
 	},
+	{
+		id: RuntimeMemlock, status: check.Fail, machine: bareMetal, judge: Node,
+		edit: hosttest.Edit{Files: map[string]string{
+			"etc/crio/crio.conf.d/99-x.conf": "[crio.runtime]\ndefault_ulimits = [\"memlock=-1:-1\", \"stack=8M\"]",
+		}},
+	},
 	{id: LinkStable, status: check.Fail, machine: bareMetal, judge: watched, edit: counter("counters/link_downed",
 		"1")},
 	{id: SymbolErrors, status: check.Warn, machine: bareMetal, judge: watched, edit: counter("counters/symbol_error",

@@ -150,7 +150,7 @@ func memlockLimit(t *subject) []check.Finding {
 	f.Evidence = append(f.Evidence, trialEvidence(l)...)
 	if l.MemlockHard.Value > soft || l.CapEff.Value.Has(host.CapSysResource) && l.InitialUserNS.Or(false) {
 		f.Fix = check.ByUser("Raise it before the command: the hard limit or CAP_SYS_RESOURCE allows that.",
-			"railhead-pod run -- ...", "ulimit -l unlimited")
+			"railhead-pod run -- ...", `ulimit -l "$(ulimit -Hl)"`)
 	}
 	return []check.Finding{f}
 }

@@ -272,6 +272,13 @@ func runtimeMemlock(t *subject) []check.Finding {
 	switch {
 	case r == nil:
 		return noData()
+	case r.Unlimited() && r.Refused != "" && r.Name == "CRI-O":
+		return []check.Finding{{
+			Status:   check.Fail,
+			Summary:  "CRI-O does not accept " + r.Refused + ": it does not start again",
+			Evidence: check.Observed("default_ulimits", r.Refused, "name=soft:hard, whole numbers, -1 for unlimited"),
+			Fix:      check.ByAdmin("Correct the entry before CRI-O or the node restarts.", "crio config >/dev/null"),
+		}}
 	case r.Unlimited():
 		return nil
 	}
@@ -279,13 +286,14 @@ func runtimeMemlock(t *subject) []check.Finding {
 	if r.Memlock == "" {
 		summary = r.Name + " sets no locked-memory limit: containers get systemd's default, 8 MiB"
 	}
-	return []check.Finding{{
-		Status:  check.Warn,
-		Summary: summary + "; registering more fails with ENOMEM, unless a pod may lift the limit",
-		Evidence: []check.Evidence{{
-			Source: orNone(r.File), Got: "memlock=" + orNone(r.Memlock),
-			Want: "memlock=-1:-1 (CRI-O), LimitMEMLOCK=infinity (containerd)",
-		}},
-		Fix: memlockFix(r),
+	summary += "; registering more fails with ENOMEM, unless a pod may lift the limit"
+	evidence := []check.Evidence{{
+		Source: orNone(r.File), Got: "memlock=" + orNone(r.Memlock),
+		Want: "memlock=-1:-1 (CRI-O), LimitMEMLOCK=infinity (containerd)",
 	}}
+	if r.Refused != "" {
+		summary += ". It does not accept " + r.Refused
+		evidence = append(evidence, check.Evidence{Source: r.Name, Got: "refused: " + r.Refused})
+	}
+	return []check.Finding{{Status: check.Warn, Summary: summary, Evidence: evidence, Fix: memlockFix(r)}}
 }
