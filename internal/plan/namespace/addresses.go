@@ -82,7 +82,7 @@ func addressesOf(d *draft, n, roce int, subnets []netip.Prefix) []string {
 	switch {
 	case !d.oneSubnet:
 	case d.s.Server.OpenShift() && !tunesARP(d.s):
-		d.refuseTuning()
+		refuseTuning(d)
 	default:
 		d.plan.Note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for " +
 			"each other; --rail-subnets gives each rail its own subnet.")
@@ -94,7 +94,7 @@ func addressesOf(d *draft, n, roce int, subnets []netip.Prefix) []string {
 // the settings for ARP, OpenShift's allowlist has arp_accept and arp_notify alone (cluster-network-operator
 // bindata/network/multus/004-sysctl-configmap.yaml), and the plugin refuses every pod with another one
 // (containernetworking/plugins 1.9.1 plugins/meta/tuning validateSysctlConf).
-func (d *draft) refuseTuning() {
+func refuseTuning(d *draft) {
 	d.plan.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
 		"all rails would be in the subnet of --ipam, and answer ARP for each other: the plugin tuning, which prevents "+
 			"that, may not set arp_ignore on OpenShift, and no pod would start",
