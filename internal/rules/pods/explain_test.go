@@ -1051,7 +1051,7 @@ func TestExplainContainers(t *testing.T) {
 			}),
 			want:   DeviceInjection,
 			status: check.Fail,
-			says:   []string{"no CDI specification on node gpu-1 describes management.nvidia.com/gpu=0", "/etc/cdi"},
+			says:   []string{"the CDI specifications on node gpu-1 do not give management.nvidia.com/gpu=0, a device", "/etc/cdi"},
 		},
 		"training was killed": {
 			pod:    train(cluster.Container{ExitCode: code(137), Ended: "Error"}),

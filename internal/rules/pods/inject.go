@@ -6,6 +6,9 @@ import "github.com/railhead/railhead/internal/check"
 const nvidiaPods = "kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep -E 'nvidia|dra'"
 
 var (
+	// namesCDI prints the devices of each file: KIND=NAME is a device.
+	namesCDI = `oc debug node/{node} -- grep -rE '"?(kind|name)"?:' /host/etc/cdi /host/var/run/cdi`
+
 	listCDI = "oc debug node/{node} -- ls -l /host/etc/cdi /host/var/run/cdi"
 	listGPU = "oc debug node/{node} -- chroot /host nvidia-smi -L"
 )
@@ -15,11 +18,13 @@ var (
 // nvidia-container-cli about devices that they put into a container.
 var injections = []kind{
 	{
-		words:   anyOf(`unresolvable CDI devices? ([^\s,]+)`),
-		summary: "no CDI specification on {on} describes {1}, a device that {pod} was given",
-		fix: check.ByAdmin("Restart the pod on that node that writes the specifications: nvidia-container-toolkit, or "+
-			"the plugin of the DRA driver. A device plugin and a toolkit of different releases may also name devices "+
-			"differently.", listCDI, nvidiaPods),
+		words:   anyOf(`unresolvable CDI devices? ([^\s,]*[^\s,:])`),
+		summary: "the CDI specifications on {on} do not give {1}, a device that {pod} was given",
+		fix: check.ByAdmin("See which file describes it. None: restart the pod on that node that writes the "+
+			"specifications, nvidia-container-toolkit or the plugin of the DRA driver; a device plugin and a toolkit of "+
+			"different releases may also name devices differently. Two files of one folder: then neither counts, so "+
+			"remove one; a restart does not help. One file: it is not valid, so all of its devices are missing; write it "+
+			"again.", namesCDI, listCDI, nvidiaPods),
 		example: `CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=0`,
 	},
 	{
