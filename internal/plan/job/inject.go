@@ -241,6 +241,7 @@ func (j *request) decideFor(manifest unstructured.Unstructured, templates []map[
 	if j.job.access.IPCLock {
 		j.draft.Add(requireRoot(&j.job.Options, j.s.Server, templates))
 	}
+	j.draft.Add(capabilityFaults(&j.job.Options, j.s.Server, templates, j.job.access.IPCLock))
 	canLock := !slices.ContainsFunc(j.draft.Findings,
 		func(f check.Finding) bool { return f.Check == access.PodMemlock })
 	for _, template := range templates {

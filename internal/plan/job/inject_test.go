@@ -569,6 +569,25 @@ func TestInjectIPCLock(t *testing.T) {
 			want:        []string{"fail pod-memlock"},
 			says:        "--memlock node",
 		},
+		"the capability is dropped, too": {
+			ofContainer: "securityContext: {capabilities: {drop: [ALL, CAP_IPC_LOCK]}}",
+			want:        []string{"fail pod-memlock"},
+			says:        "container c drops the capability CAP_IPC_LOCK",
+		},
+		"all others are dropped": {
+			ofContainer: "securityContext: {capabilities: {drop: [ALL]}}",
+			security:    map[string]any{"runAsUser": int64(0), "runAsNonRoot": false},
+		},
+		"another spelling": {
+			ofContainer: "securityContext: {capabilities: {add: [CAP_IPC_LOCK]}}",
+			want:        []string{"fail pod-memlock"},
+			says:        "container c adds the capability CAP_IPC_LOCK: an SCC that allows IPC_LOCK refuses that spelling",
+		},
+		"lower case": {
+			ofContainer: "securityContext: {capabilities: {add: [ipc_lock]}}",
+			want:        []string{"fail pod-memlock"},
+			says:        "adds the capability ipc_lock",
+		},
 		"a user namespace": {
 			ofPod: "hostUsers: false, ",
 			want:  []string{"fail pod-memlock"},
