@@ -194,19 +194,22 @@ func TestKilledOnDemand(t *testing.T) {
 	}
 }
 
-// TestTimeLimit: lines that count steps before a time limit leave open whether the job hung.
+// TestTimeLimit: lines that count steps before a time limit leave open whether the job hung. Without any line of NCCL,
+// nothing tells.
 func TestTimeLimit(t *testing.T) {
 	const limit = "slurmstepd: error: *** JOB 1 ON gpu-a CANCELLED AT 2026-03-02T10:00:00 DUE TO TIME LIMIT ***"
 	for _, c := range []struct {
 		before     []string
+		cause      story.CauseID
 		confidence story.Confidence
 	}{
-		{[]string{"loading the dataset", limit}, story.Likely},
+		{[]string{"loading the dataset", limit}, story.UnknownCause, story.Possible},
+		{append(twoByTwo(), limit), story.HangTimeout, story.Likely},
 		{[]string{"iteration 1/9 | lm loss: 3.1", "iteration 2/9 | lm loss: 3.0", "iteration 3/9 | lm loss: 2.9", limit},
-			story.Possible},
+			story.HangTimeout, story.Possible},
 	} {
 		run := ofLines("slurm.out", c.before).Last()
-		if len(run.Causes) == 0 || run.Causes[0].ID != story.HangTimeout || run.Causes[0].Confidence != c.confidence {
+		if len(run.Causes) == 0 || run.Causes[0].ID != c.cause || run.Causes[0].Confidence != c.confidence {
 			t.Errorf("%q: want %s, got %+v", c.before, c.confidence, run.Causes)
 		}
 	}

@@ -360,3 +360,39 @@ func TestTornNames(t *testing.T) {
 		t.Errorf("%d ranks on %d nodes", run.Ranks, run.Nodes)
 	}
 }
+
+// TestEndsOfPrograms: the last words of services, schedulers and programs that did not take their arguments.
+func TestEndsOfPrograms(t *testing.T) {
+	const (
+		served = "(APIServer pid=1) INFO:     Shutting down\n(APIServer pid=1) INFO:     Application shutdown complete."
+		died   = "(APIServer pid=1) ERROR 04-27 18:09:47 [core_client.py:600] Engine core proc EngineCore_DP0 died " +
+			"unexpectedly, shutting down client.\n(APIServer pid=1) ERROR 04-27 18:09:47 [async_llm.py:546] " +
+			"vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n"
+		memory = "ValueError: Free memory on device cuda:0 (16.01/93.0 GiB) on startup is less than desired GPU memory " +
+			"utilization (0.8, 74.4 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
+		refused = "6: pretrain.py: error: unrecognized arguments: --keep-last-n 3\n" +
+			"6: torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" +
+			"6:   exitcode  : 2 (pid: 291890)\nsrun: error: gpu-a: task 6: Exited with exit code 1"
+	)
+	checkVerdicts(t, map[string]struct {
+		log  string
+		want verdictOf
+	}{
+		"a service":                   {served, verdictOf{story.OutcomeOK, "", ""}},
+		"a service whose engine died": {died + served, verdictOf{story.OutcomeFail, story.UnknownCause, ""}},
+		"LSF, exited":                 {"Subject: Job 33: <gpt> in cluster <summit> Exited", verdictOf{story.OutcomeFail, story.UnknownCause, ""}},
+		"LSF, done":                   {"Subject: Job 33: <gpt> in cluster <summit> Done", verdictOf{story.OutcomeOK, "", ""}},
+		"an exit code of 0":           {"Array task 5 completed with exit code: 0", verdictOf{story.OutcomeOK, "", ""}},
+		"GPU memory of others":        {memory, verdictOf{story.OutcomeFail, story.GPUOOM, ""}},
+		"arguments": {
+			refused, verdictOf{story.OutcomeFail, story.UnknownCause, "the program did not take its arguments"},
+		},
+		"two kinds of HCAs on one node": {
+			"gpu-a:41:50 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_2:1/IB [2]mlx5_3:1/IB [RO]; OOB eth0\n" +
+				"gpu-a:41:50 [0] NCCL INFO comm 0x1 rank 0 nRanks 1 nNodes 1 localRanks 1 localRank 0 MNNVL 0\n" +
+				"gpu-a:41:50 [0] NCCL INFO comm 0x1 rank 0 nranks 1 cudaDev 0 busId 1000 - Init COMPLETE\n" +
+				"gpu-a:41:50 [0] NCCL INFO comm 0x1 rank 0 nranks 1 cudaDev 0 busId 1000 - Destroy COMPLETE",
+			verdictOf{story.OutcomeOK, "", ""},
+		},
+	})
+}

@@ -104,6 +104,9 @@ func differs(run *facts.Run, names ...string) (story.Difference, bool) {
 
 // extraHCA: few HCAs of another layer among many.
 func extraHCA(in *input) []candidate {
+	if in.run.Nodes() == 1 { // which uses none of them
+		return nil
+	}
 	for _, r := range in.run.Log.Ranks {
 		layers := map[string][]string{}
 		for _, h := range facts.UsedHCAs(in.run, r) {

@@ -183,10 +183,13 @@ func endCauses(in *input, end event.Event) []candidate {
 	if len(events) > 1 && !slices.ContainsFunc(events[1:], func(e event.Event) bool { return !e.IsWait() }) {
 		lost = "the others waited for it"
 	}
-	const aborted = -6
+	const aborted, usage = -6, 2
 	switch {
 	case end.Kind == event.TimeLimit:
 		return outOfTime(in.run, events)
+	case end.Kind == event.Exit && end.Code == usage && len(refusals(in)) > 0:
+		return advised(programAdvice, possible(story.UnknownCause, "the program did not take its arguments",
+			refusals(in)...))
 	case end.Kind == event.Exit && end.Code == aborted && quotesBefore(in, end):
 		return lastWarning(in)
 	case end.IsAnnounced():
@@ -198,6 +201,18 @@ func endCauses(in *input, end event.Event) []candidate {
 		)
 	}
 	return likely(story.PeerDied, ended(in.run, end)+"; "+lost, events...)
+}
+
+// refusals returns the first lines with which Python's argparse refused the arguments of the program, which then exits
+// with 2.
+func refusals(in *input) []event.Event {
+	var all []event.Event
+	for _, e := range failures.Seen(in.seq, event.Recoverable) {
+		if e.Signature == "arguments" && len(all) < facts.MostEvidence {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // ended says how a process ended.

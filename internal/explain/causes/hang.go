@@ -63,6 +63,9 @@ func outOfTime(run *facts.Run, events []event.Event) []candidate {
 	case end.Progress == 0 && len(run.Log.Ranks) == 0 && said && quiet >= 0 && quiet <= end.Usual():
 		return advised(shortLimitAdvice, possible(story.UnknownCause,
 			fmt.Sprintf("%s, %s after its last line: it did not hang", ended, seconds(quiet)), events...))
+	case end.Progress == 0 && len(run.Log.Ranks) == 0:
+		return possible(story.UnknownCause, ended+"; no line is of NCCL or counts a step, so it may have hung, or needed "+
+			"more time", events...)
 	case end.Progress == 0:
 		return likely(story.HangTimeout, ended+"; no failure was logged before", events...)
 	}

@@ -120,5 +120,8 @@ func readCUDALibrary(e *Event, text, _ string) bool {
 
 func readGPUMemory(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
-	return strings.Contains(find.Lower(text), "cuda") || strings.Contains(text, "HIP out of memory")
+	return strings.Contains(find.Lower(text), "cuda") || find.Any(text, "HIP out of memory", vllmMemory)
 }
+
+// vllmMemory is in the exception of vLLM that does not start because other processes hold the memory of a GPU.
+const vllmMemory = "is less than desired GPU memory utilization"

@@ -19,7 +19,7 @@ var exitWords = append([]string{
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
 	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
 	"EXIT CODE: ", "EXIT STRING: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
-	"Fatal Python error: ", "*** SIG", "Program received signal SIG", failedCommand,
+	"Fatal Python error: ", "*** SIG", "Program received signal SIG", failedCommand, lsfSubject,
 }, abortWords...)
 
 // failedCommand precedes a command in launcher/launch.py of DeepSpeed, which ended with a code that the line has behind
@@ -28,6 +28,9 @@ const failedCommand = "sigkill_handler] ['"
 
 // lsfSignal precedes the name of a signal in the report of LSF.
 const lsfSignal = "Exited with signal termination: "
+
+// lsfSubject begins the subject of the report of LSF, which ends with Done or Exited.
+const lsfSubject = "Subject: Job "
 
 // abortWords are in the last words of a program in C or C++ that aborts itself.
 var abortWords = []string{
@@ -85,6 +88,8 @@ func launcherExit(e *Event, text string) bool {
 	switch {
 	case strings.Contains(text, "Job step aborted"): // srun ends the tasks that are left
 		e.Code = codes.Signal("SIGTERM", "*")
+	case strings.Contains(text, lsfSubject) && strings.HasSuffix(strings.TrimSpace(text), "> Exited"):
+		e.Code = 1
 	case find.Any(text, "Primary job", failedCommand): // mpirun wraps its sentence after these words
 		e.Code = 1
 	}

@@ -38,7 +38,6 @@ var goalForms = forms{
 	{words: []string{"`Trainer.fit` stopped: "}, form: regexp.MustCompile("`max_\\w+=.*` reached")},
 	{words: []string{"residual checks"},
 		form: regexp.MustCompile(`\b[1-9]\d* tests completed and passed residual checks`)},
-	{words: []string{"Application shutdown complete"}},                                             // uvicorn
 	{words: []string{"[after training is done]"}},                                                  // Megatron-LM
 	{words: []string{"worker group successfully finished"}},                                        // torchrun
 	{words: []string{"Job '"}, form: regexp.MustCompile(`^Job '[\w.-]+' succeeded$`), whole: true}, // Ray
@@ -69,6 +68,11 @@ var statedForms = forms{
 	},
 	// of MLPerf's scripts
 	{words: []string{"RESULT,"}, form: regexp.MustCompile(`^RESULT,\w+,\w*,`), whole: true},
+	// uvicorn, which also stops in order when its engine has died
+	{words: []string{"Application shutdown complete"}},
+	{words: []string{"with exit code"}, form: regexp.MustCompile(`(?i)\b(?:completed|finished|done|ended) with exit code:? 0\b`)},
+	// LSF's report
+	{words: []string{"Subject: Job "}, form: regexp.MustCompile(`Subject: Job \d+: <.*> in cluster <.*> Done$`)},
 	{words: []string{" exits successfully"}, form: regexp.MustCompile(`Process \d+ exits successfully`)}, // DeepSpeed
 }
 

@@ -621,6 +621,7 @@ var frameworkSignatures = []Signature{
 		Words: []string{
 			"CUDA out of memory", "HIP out of memory", "OutOfMemoryError", "CUDA error: out of memory",
 			"CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "cuda runtime error (2)", // PyTorch up to 1.4
+			vllmMemory,
 		}, Read: readGPUMemory,
 		Example: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB.",
 	},
