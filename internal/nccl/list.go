@@ -10,26 +10,52 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// list is a list as UCX, NVSHMEM and libfabric write it: names, or after "^" all but these. UCX takes all for a list
-// that begins with "all" (src/ucs/config/parser.c ucs_config_sscanf_allow_list_impl).
+// list is a list of devices as one library reads it: names, or after "^" all but these. A blank is part of a name.
 type list struct {
 	exclude bool
 	items   []string
+	is      func(item string, r rail.Rail) bool
 }
 
-func parseList(value string) list {
+// ucxDevices reads UCX_NET_DEVICES as UCX 1.22 does: DEVICE or DEVICE:PORT, ranges, "^", and "all" alone (src/ucp/core
+// ucp_is_resource_in_device_list, src/ucs/config/parser.c ucs_config_sscanf_allow_list_impl). UCX 1.21 has no ranges.
+func ucxDevices(value string) list {
 	value, exclude := strings.CutPrefix(value, "^")
-	items := strings.Split(value, ",")
-	if items[0] == "all" {
+	if value == "all" {
 		return list{exclude: true}
 	}
-	return list{exclude, items}
+	return list{exclude, strings.Split(value, ","), func(item string, r rail.Rail) bool {
+		return item == r.Device || item == r.Name() || inRange(item, r.Device) || inRange(item, r.Name())
+	}}
+}
+
+// olderUCXDevices reads UCX_NET_DEVICES as UCX up to 1.20 does: exact names with the port, and "all" anywhere (1.13.1
+// was run).
+func olderUCXDevices(value string) list {
+	return list{items: strings.Split(value, ","), is: func(item string, r rail.Rail) bool {
+		return item == "all" || item == r.Name()
+	}}
+}
+
+// nvshmemDevices reads NVSHMEM_HCA_LIST: exact names, each perhaps with its port, and "^" before the first. An empty
+// list is none (NVSHMEM 3.4.5 src/modules/transport/common nvshmemt_parse_hca_list, ibrc.cpp).
+func nvshmemDevices(value string) list {
+	value, exclude := strings.CutPrefix(value, "^")
+	items := strings.FieldsFunc(value, func(c rune) bool { return c == ',' })
+	return list{exclude || len(items) == 0, items, func(item string, r rail.Rail) bool {
+		device, port, both := strings.Cut(item, ":")
+		port, _, _ = strings.Cut(port, ":") // and how often the device counts
+		return device == r.Device && (!both || atoi(port) == r.Port)
+	}}
+}
+
+// listsOf has the lists of devices by their variable.
+var listsOf = map[string]func(value string) list{
+	ucxList: ucxDevices, nvshmemList: nvshmemDevices,
 }
 
 func (l list) has(r rail.Rail) bool {
-	return slices.ContainsFunc(l.items, func(item string) bool {
-		return item == r.Device || item == r.Name() || inRange(item, r.Device) || inRange(item, r.Name())
-	})
+	return slices.ContainsFunc(l.items, func(item string) bool { return l.is(item, r) })
 }
 
 // inRange reports whether a name is one of UCX's prefix[first-last]suffix.
@@ -45,18 +71,35 @@ func inRange(pattern, name string) bool {
 
 func (l list) selects(r rail.Rail) bool { return l.has(r) != l.exclude }
 
-// leavesNone returns a judge of lists that is true of one that leaves none of the words. UCX takes a word after a
-// backslash for no alias; ";" is libfabric's, between a provider and one above it.
-func leavesNone(words ...string) func(value string) bool {
-	return func(value string) bool {
-		l := parseList(strings.ReplaceAll(value, ";", ","))
-		return !slices.ContainsFunc(words, func(word string) bool {
-			listed := slices.ContainsFunc(l.items, func(item string) bool {
-				return strings.TrimPrefix(item, `\`) == word || slices.Contains(ucxAliases[item], word)
-			})
-			return listed != l.exclude
-		})
+func (l list) selectsAny(rails []rail.Rail) bool { return slices.ContainsFunc(rails, l.selects) }
+
+// leavesNone reports whether a list of UCX's transports has none that reaches RDMA devices. A word after a backslash is
+// no alias.
+func leavesNone(value string) bool {
+	value, exclude := strings.CutPrefix(value, "^")
+	if exclude = exclude || value == "all"; value == "all" {
+		value = ""
 	}
+	items := strings.Split(value, ",")
+	return !slices.ContainsFunc(ucxTransports, func(word string) bool {
+		listed := slices.ContainsFunc(items, func(item string) bool {
+			return strings.TrimPrefix(item, `\`) == word || slices.Contains(ucxAliases[item], word)
+		})
+		return listed != exclude
+	})
+}
+
+// withoutVerbs reports whether FI_PROVIDER leaves libfabric no provider of RDMA devices. It compares names without
+// case, and "all" is none of its words (fi_info of libfabric 1.17.0); ";" is between a provider and one above it.
+func withoutVerbs(value string) bool {
+	value, exclude := strings.CutPrefix(strings.ToLower(value), "^")
+	items := strings.Split(value, ",")
+	return value != "" && !slices.ContainsFunc([]string{"verbs", "ucx", "mlx", "psm3"}, func(word string) bool {
+		listed := slices.ContainsFunc(items, func(item string) bool {
+			return item == word || !exclude && slices.Contains(strings.Split(item, ";"), word)
+		})
+		return listed != exclude
+	})
 }
 
 // ucxTransports carry UCX's data between nodes over InfiniBand and RoCE; ucxAliases are other names for them
@@ -74,7 +117,7 @@ var (
 // port that is down is a fault of its own.
 func sayStrangers(c *computation, name string, rails []rail.Rail) {
 	value, set := c.value(name)
-	l := parseList(value)
+	l := listsOf[name](value)
 	if !set || l.exclude || len(rails) > 0 && !slices.ContainsFunc(rails, l.has) {
 		return
 	}
@@ -82,13 +125,17 @@ func sayStrangers(c *computation, name string, rails []rail.Rail) {
 	known := slices.Concat(rails, inactive)
 	for _, item := range l.items {
 		device, _, _ := strings.Cut(strings.TrimSpace(item), ":")
-		one := list{items: []string{item}}
-		if device == "" || isInterface(c.s, device) || slices.ContainsFunc(known, one.has) {
+		named := func(r rail.Rail) bool { return l.is(item, r) }
+		if device == "" || isInterface(c.s, item) || slices.ContainsFunc(known, named) {
 			continue
+		}
+		summary := fmt.Sprintf("%s names %s, which is not a rail of this pod", name, device)
+		if item != strings.TrimSpace(item) {
+			summary = fmt.Sprintf("%s names %q, and the blank is part of the name: no device has it", name, item)
 		}
 		c.contradicts(name, check.Finding{
 			Check: LibraryDevices, Status: check.Warn, Subject: check.EnvRef(name),
-			Summary:  fmt.Sprintf("%s names %s, which is not a rail of this pod", name, device),
+			Summary:  summary,
 			Evidence: []check.Evidence{{Source: c.origin(name), Got: value, Want: names(rails)}},
 			Fix:      unsetFix(name),
 		})

@@ -114,19 +114,19 @@ func (c *computation) say(f check.Finding) { c.findings = append(c.findings, f) 
 
 // otherLibraries sets the same devices for libraries that choose their own.
 func (c *computation) otherLibraries(rails []rail.Rail) {
-	c.set("UCX_NET_DEVICES", names(rails), Computed, "UCX (MPI, NIXL) on the same rails")
-	c.set("NVSHMEM_HCA_LIST", names(rails), Computed, "NVSHMEM on the same rails")
+	c.set(ucxList, names(rails), Computed, "UCX (MPI, NIXL) on the same rails")
+	c.set(nvshmemList, names(rails), Computed, "NVSHMEM on the same rails")
 	// nvshmem src/include/.../env_defs.h: "NVSHMEM_ENABLE_NIC_PE_MAPPING must be set to 1 for this variable to be
 	// effective"
 	c.set("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1", Computed, "without it NVSHMEM ignores NVSHMEM_HCA_LIST")
-	for _, name := range []string{"UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"} {
+	for _, name := range []string{ucxList, nvshmemList} {
 		sayStrangers(c, name, rails)
 	}
 }
 
 // NamesDevices are the variables whose values name devices or interfaces of one machine, or count in its GID tables.
 var NamesDevices = []string{
-	"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_SOCKET_IFNAME", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST",
+	"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_SOCKET_IFNAME", ucxList, nvshmemList,
 }
 
 // names joins rails as NCCL and UCX list them: mlx5_6:1,mlx5_7:1.

@@ -33,10 +33,10 @@ func (c *computation) sockets() {
 	c.set("NCCL_IB_DISABLE", "1", source, why+"NCCL's own InfiniBand transport off")
 	c.set("NCCL_IBEXT_DISABLE", "1", source, why+"the HPC-X plugin ignores NCCL_IB_DISABLE")
 	if c.ifname != "" {
-		c.set("UCX_NET_DEVICES", c.ifname, source, why+"UCX on the bootstrap interface only")
+		c.set(ucxList, c.ifname, source, why+"UCX on the bootstrap interface only")
 	}
 	if source == Computed {
-		sayStrangers(c, "UCX_NET_DEVICES", nil)
+		sayStrangers(c, ucxList, nil)
 	}
 }
 

@@ -16,10 +16,14 @@ type offSwitch struct {
 	library  string // "" is NCCL, without which training does not start
 	effect   string // on the library
 	replaced bool   // with --override another rule sets it; the others are removed
+	remark   bool   // it concerns some versions of the library, and which one is there is unknown
 	off      func(c settings, value string, rails []rail.Rail) bool
 }
 
 const (
+	ucxList     = "UCX_NET_DEVICES"
+	nvshmemList = "NVSHMEM_HCA_LIST"
+
 	ucx       = "UCX (MPI, NIXL)"
 	overTCP   = "it uses TCP, or stops"
 	reachNone = "it reaches no other node"
@@ -31,18 +35,19 @@ const (
 var offSwitches = []offSwitch{
 	{name: "NCCL_NET", replaced: true, off: byValue(isSocket)},
 	{name: "NCCL_IB_DISABLE", off: byValue(Disables)},
-	{name: "UCX_TLS", library: ucx, effect: overTCP, off: byValue(leavesNone(ucxTransports...))},
-	{name: "UCX_NET_DEVICES", library: ucx, effect: overTCP, replaced: true, off: selectsNone},
-	{name: "NVSHMEM_HCA_LIST", library: "NVSHMEM", effect: reachNone, replaced: true, off: selectsNone},
+	{name: "UCX_TLS", library: ucx, effect: overTCP, off: byValue(leavesNone)},
+	{name: ucxList, library: ucx, effect: overTCP, replaced: true, off: ucxSelectsNone},
+	{
+		name: ucxList, library: "UCX up to 1.20", replaced: true, remark: true, off: olderUCXSelectsNone,
+		effect: "it knows neither ^ nor ranges, and a device only with its port, as mlx5_0:1",
+	},
+	{name: nvshmemList, library: "NVSHMEM", effect: reachNone, replaced: true, off: nvshmemSelectsNone},
 	{name: "NVSHMEM_REMOTE_TRANSPORT", library: "NVSHMEM", effect: reachNone, off: noTransport},
 	{
 		name: ibgda, library: "NVSHMEM", off: prefixOfNone,
 		effect: "it finds HCAs by the prefix NVSHMEM_HCA_PREFIX of their names, mlx5 if that is not set",
 	},
-	{
-		name: "FI_PROVIDER", library: "libfabric", effect: overTCP,
-		off: byValue(leavesNone("verbs", "ucx", "mlx", "psm3")),
-	},
+	{name: "FI_PROVIDER", library: "libfabric", effect: overTCP, off: byValue(withoutVerbs)},
 }
 
 // byValue is for a variable whose value alone decides.
@@ -82,8 +87,16 @@ func prefixOfNone(c settings, value string, rails []rail.Rail) bool {
 	return isTrue(value) && !slices.ContainsFunc(rails, fits)
 }
 
-func selectsNone(_ settings, value string, rails []rail.Rail) bool {
-	return !slices.ContainsFunc(rails, parseList(value).selects)
+func ucxSelectsNone(_ settings, value string, rails []rail.Rail) bool {
+	return !ucxDevices(value).selectsAny(rails)
+}
+
+func olderUCXSelectsNone(_ settings, value string, rails []rail.Rail) bool {
+	return ucxDevices(value).selectsAny(rails) && !olderUCXDevices(value).selectsAny(rails)
+}
+
+func nvshmemSelectsNone(_ settings, value string, rails []rail.Rail) bool {
+	return !nvshmemDevices(value).selectsAny(rails)
 }
 
 func forcesSockets(name, value string) bool {
@@ -117,7 +130,10 @@ func (c *computation) switchedOff(rails []rail.Rail) {
 			f.Check, f.Status, f.Fix = LibraryDevices, check.Warn, unsetFix(o.name)
 			f.Summary = fmt.Sprintf("%s=%s keeps %s off the rails %s: %s", o.name, value, o.library, names(rails),
 				o.effect)
-			if o.replaced {
+			switch {
+			case o.remark:
+				f.Status = check.Pass
+			case o.replaced:
 				c.contradicts(o.name, f)
 				continue
 			}

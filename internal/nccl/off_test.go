@@ -1,8 +1,11 @@
 package nccl
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/rail"
 )
 
@@ -19,18 +22,21 @@ var switchValues = map[string]struct{ off, on []string }{
 			`\rc_verbs`, "tcp,cuda,rc",
 		},
 	},
-	"UCX_NET_DEVICES": {
-		[]string{"eth0", "net1,eth0", "mlx5_0:1", "mlx5_6:2", "^mlx5_6,mlx5_7,mlx5_10:1,mlx5_11:1", "mlx5_[0-3]:1"},
-		[]string{"all", "mlx5_6:1", "mlx5_6,eth0", "^eth0", "^mlx5_6", "mlx5_[6-7]:1", "mlx5_[0-6]"},
+	ucxList: {
+		[]string{
+			"eth0", "net1,eth0", "net1,all", "mlx5_6:1, mlx5_7:1", "mlx5_0:1", "mlx5_6:2", "^mlx5_6,mlx5_7,mlx5_10:1,mlx5_11:1", "mlx5_[0-3]:1", " all",
+		},
+		[]string{"all", "mlx5_6:1", "mlx5_6:1,eth0"},
 	},
-	"NVSHMEM_HCA_LIST": {
-		[]string{"eth0", "mlx5_0", "^mlx5_6,mlx5_7,mlx5_10,mlx5_11"}, []string{"mlx5_6:1", "^mlx5_6"},
+	nvshmemList: {
+		[]string{"eth0", "mlx5_0", "^mlx5_6,mlx5_7,mlx5_10,mlx5_11", "all", "mlx5_[6-7]", "mlx5_6:2", "mlx5", " mlx5_6"},
+		[]string{"", "mlx5_6:1", "mlx5_6", "^mlx5_6", "mlx5_6:1:2", ",mlx5_6,"},
 	},
 	"NVSHMEM_REMOTE_TRANSPORT": {[]string{"none", "tcp"}, []string{"ibrc", "IBRC", "ucx", "ibdevx", "libfabric"}},
 	"NVSHMEM_IB_ENABLE_IBGDA":  {nil, []string{"1", "0", "true", "no"}},
 	"FI_PROVIDER": {
-		[]string{"tcp", "sockets", "tcp;ofi_rxm", "udp,shm", "efa"},
-		[]string{"verbs", "verbs;ofi_rxm", "^tcp", "tcp,verbs"},
+		[]string{"tcp", "sockets", "tcp;ofi_rxm", "udp,shm", "efa", "all", " verbs", "^VERBS,ucx,mlx,psm3"},
+		[]string{"verbs", "verbs;ofi_rxm", "^tcp", "tcp,verbs", "VERBS", "Verbs;ofi_rxm", "^TCP", "^verbs;ofi_rxm", ""},
 	},
 }
 
@@ -59,11 +65,27 @@ func switched(t *testing.T, name, value string) []string {
 	_, findings := setting{host: "pod-roce-4vf", env: map[string]string{name: value}}.compute(t)
 	var all []string
 	for _, f := range findings {
-		if f.Check == NetworkChoice || f.Check == LibraryDevices {
+		if (f.Check == NetworkChoice || f.Check == LibraryDevices) && f.Status != check.Pass {
 			all = append(all, f.Summary)
 		}
 	}
 	return all
+}
+
+// TestOlderUCX: up to 1.20 UCX takes exact names alone, and all anywhere. Which version is there is unknown: a remark.
+func TestOlderUCX(t *testing.T) {
+	for value, remark := range map[string]bool{
+		"mlx5_6": true, "mlx5_6,eth0": true, "^eth0": true, "^mlx5_6": true, "mlx5_[6-7]:1": true, "mlx5_[0-6]": true,
+		"mlx5_6:1": false, "mlx5_6,mlx5_7:1": false, "all": false, "net1,all": false,
+	} {
+		_, findings := setting{host: "pod-roce-4vf", env: map[string]string{ucxList: value}}.compute(t)
+		said := slices.ContainsFunc(findings, func(f check.Finding) bool {
+			return f.Status == check.Pass && strings.Contains(f.Summary, "keeps UCX up to 1.20 off the rails")
+		})
+		if said != remark {
+			t.Errorf("%s: %+v", value, findings)
+		}
+	}
 }
 
 // TestIBGDA: the GPU-initiated transport of NVSHMEM works without another one, and finds HCAs by their names.
