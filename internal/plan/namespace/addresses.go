@@ -21,6 +21,11 @@ import (
 type ipam struct {
 	Type  string `json:"type"`
 	Range string `json:"range,omitempty"` // of whereabouts: a subnet, or "first-last/bits"
+	// Of whereabouts.
+	Start   string   `json:"range_start,omitempty"`
+	End     string   `json:"range_end,omitempty"`
+	Gateway string   `json:"gateway,omitempty"`
+	Exclude []string `json:"exclude,omitempty"` // addresses and subnets
 }
 
 // CheckAddresses returns an error if --ipam is not the configuration of an IPAM plugin, or --rail-subnets overlap.
@@ -34,6 +39,9 @@ func (o Options) CheckAddresses() error {
 		}
 	}
 	for i, a := range o.RailSubnets {
+		if a.Bits() > a.Addr().BitLen()-2 {
+			return fmt.Errorf("--rail-subnets: %w", tooSmall(a))
+		}
 		for _, b := range o.RailSubnets[:i] {
 			if a.Overlaps(b) {
 				return fmt.Errorf("--rail-subnets: %s and %s overlap", b, a)
@@ -52,11 +60,57 @@ func checkIPAM(text string) error {
 		return fmt.Errorf(`%q has no "type", such as whereabouts`, text)
 	}
 	if config.Type == "whereabouts" && config.Range != "" {
-		if _, err := subnetOf(config.Range); err != nil {
-			return fmt.Errorf("range: %w", err)
-		}
+		return checkRange(config)
 	}
 	return nil
+}
+
+// checkRange refuses what whereabouts refuses, and what it ignores without a word (0.9.2 pkg/allocate, pkg/iphelpers,
+// tried): the ends of the range outside its subnet, and that the gateway is in use.
+func checkRange(config ipam) error {
+	subnet, err := subnetOf(config.Range)
+	if err != nil {
+		return fmt.Errorf("range: %w", err)
+	}
+	if subnet.Bits() > subnet.Addr().BitLen()-2 {
+		return tooSmall(subnet)
+	}
+	first, last, found := strings.Cut(config.Range, "-")
+	if found {
+		last, _, _ = strings.Cut(last, "/")
+		config.Start, config.End = first, last
+	}
+	for _, end := range []struct{ field, text string }{{"range_start", config.Start}, {"range_end", config.End}} {
+		if a, err := netip.ParseAddr(strings.TrimSpace(end.text)); end.text != "" && (err != nil || !subnet.Contains(a)) {
+			return fmt.Errorf("%s %s is not in %s: whereabouts would ignore it", end.field, end.text, subnet)
+		}
+	}
+	if config.End != "" && config.Start != "" && netip.MustParseAddr(strings.TrimSpace(config.End)).
+		Less(netip.MustParseAddr(strings.TrimSpace(config.Start))) {
+		return fmt.Errorf("the range ends at %s, before it starts: whereabouts would ignore its end", config.End)
+	}
+	if gateway, err := netip.ParseAddr(config.Gateway); err == nil && mayAssign(config, subnet, gateway) {
+		return fmt.Errorf(`the gateway %s is in the range, and whereabouts would give it to a pod: add "exclude": ["%s/%d"]`,
+			gateway, gateway, gateway.BitLen())
+	}
+	return nil
+}
+
+func tooSmall(subnet netip.Prefix) error {
+	return fmt.Errorf("%s has no address for a pod: whereabouts takes at least a /%d", subnet, subnet.Addr().BitLen()-2)
+}
+
+// mayAssign reports whether whereabouts may give an address to a pod.
+func mayAssign(config ipam, subnet netip.Prefix, a netip.Addr) bool {
+	excluded := func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err == nil && p.Contains(a) || text == a.String()
+	}
+	start, err := netip.ParseAddr(strings.TrimSpace(config.Start))
+	before := err == nil && a.Less(start)
+	end, err := netip.ParseAddr(strings.TrimSpace(config.End))
+	after := err == nil && end.Less(a)
+	return subnet.Contains(a) && !before && !after && !slices.ContainsFunc(config.Exclude, excluded)
 }
 
 // subnetOf returns the subnet of a range of whereabouts.

@@ -64,6 +64,15 @@ func TestCheckAddresses(t *testing.T) {
 		"no subnet":         {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0"}`}, "range: "},
 		"both":              {Options{IPAM: `{"type":"dhcp"}`, RailSubnets: []netip.Prefix{prefix("10.0.0.0/8")}}, "exclude each other"},
 		"subnets":           {Options{RailSubnets: []netip.Prefix{prefix("10.1.0.0/16"), prefix("10.2.0.0/16")}}, ""},
+		"no address":        {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/31"}`}, "10.1.0.0/31 has no address for a pod"},
+		"start elsewhere":   {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/24","range_start":"10.9.0.5"}`}, "range_start 10.9.0.5 is not in 10.1.0.0/24"},
+		"part elsewhere":    {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.5-10.2.0.9/24"}`}, "range_start 10.1.0.5 is not in 10.2.0.9/24"},
+		"backwards":         {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.9-10.1.0.5/24"}`}, "before it starts"},
+		"gateway":           {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/24","gateway":"10.1.0.1"}`}, `add "exclude": ["10.1.0.1/32"]`},
+		"gateway, excluded": {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/24","gateway":"10.1.0.1","exclude":["10.1.0.0/30"]}`}, ""},
+		"gateway before":    {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.5-10.1.0.9/24","gateway":"10.1.0.1"}`}, ""},
+		"gateway elsewhere": {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/24","gateway":"10.2.0.1"}`}, ""},
+		"a small subnet":    {Options{RailSubnets: []netip.Prefix{prefix("10.1.0.0/31"), prefix("10.2.0.0/31")}}, "10.1.0.0/31 has no address"},
 		"subnets that meet": {Options{RailSubnets: []netip.Prefix{prefix("10.0.0.0/8"), prefix("10.2.0.0/16")}}, "10.0.0.0/8 and 10.2.0.0/16 overlap"},
 	} {
 		err := c.o.CheckAddresses()

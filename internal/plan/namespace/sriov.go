@@ -2,7 +2,6 @@ package namespace
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -137,7 +136,8 @@ func sriovSpec(d *draft, p cluster.SriovPolicy, addresses string) (kind string, 
 		kind = model.Kind
 		maps.Copy(spec, model.Spec)
 		if addresses == "" {
-			d.noteHostLocal(model)
+			text, _ := model.Spec["ipam"].(string)
+			noteHostLocal(d, model.Name, text)
 		}
 	case isInfiniBand(d.s, p):
 		kind = "SriovIBNetwork"
@@ -166,16 +166,13 @@ func sriovSpec(d *draft, p cluster.SriovPolicy, addresses string) (kind string, 
 	return kind, spec
 }
 
-// noteHostLocal notes that addresses may be assigned twice: host-local knows only its own node and network
-// (containernetworking/plugins plugins/ipam/host-local).
-func (d *draft) noteHostLocal(model cluster.SriovNetwork) {
-	text, _ := model.Spec["ipam"].(string)
-	var ipam struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal([]byte(text), &ipam) == nil && ipam.Type == "host-local" {
-		d.plan.Note("The IPAM of %s is host-local, which assigns addresses on each node separately: "+
-			"pods on different nodes may get the same address. whereabouts assigns them for the whole cluster.",
-			model.Name)
+// noteHostLocal notes that addresses may be assigned twice. host-local keeps them by node and by the name of the
+// network: another network with the same subnet gives the same address again, on the same node, too
+// (containernetworking/plugins 1.9.1 plugins/ipam/host-local/backend/disk).
+func noteHostLocal(d *draft, network string, config any) {
+	if slices.Contains(fields(config, "type"), "host-local") {
+		d.plan.Note("The IPAM of %s is host-local, which assigns addresses on each node separately, and for each "+
+			"SriovNetwork: pods on different nodes, and pods of namespaces with another one of the same subnet, may get "+
+			"the same address. whereabouts assigns them for the whole cluster.", network)
 	}
 }
