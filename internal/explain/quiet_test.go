@@ -387,6 +387,15 @@ func TestEndsOfPrograms(t *testing.T) {
 		"arguments": {
 			refused, verdictOf{story.OutcomeFail, story.UnknownCause, "the program did not take its arguments"},
 		},
+		"Open MPI, with times and pieces": {
+			"Sun Nov 29 11:26:59 2026[1,1]<stderr>:Traceback (most recent call last):\n" +
+				"Sun Nov 29 11:26:59 2026[1,1]<stderr>:ValueErrorSun Nov 29 11:26:59 2026[1,1]<stderr>:: too large",
+			verdictOf{story.OutcomeFail, story.UnknownCause, "rank 1 ended with ValueError"},
+		},
+		"MPICH with its ranks": {
+			"[1] Traceback (most recent call last):\n[0] \n[1] ValueError: too large",
+			verdictOf{story.OutcomeFail, story.UnknownCause, "rank 1 ended with ValueError"},
+		},
 		"two kinds of HCAs on one node": {
 			"gpu-a:41:50 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_2:1/IB [2]mlx5_3:1/IB [RO]; OOB eth0\n" +
 				"gpu-a:41:50 [0] NCCL INFO comm 0x1 rank 0 nRanks 1 nNodes 1 localRanks 1 localRank 0 MNNVL 0\n" +

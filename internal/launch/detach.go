@@ -36,7 +36,7 @@ func Attach(p Pods, streams Streams, targets []Target, runs []Run, how Attached)
 	for _, r := range l.ranks {
 		for _, part := range parts {
 			if part.Rank == r.Rank {
-				r.dir, r.debug, r.debugFile, r.mode = part.dir, part.Debug, part.DebugFile, part.Mode
+				r.dir, r.settings = part.dir, part.Settings
 			}
 		}
 	}

@@ -399,7 +399,7 @@ func TestNetworkLine(t *testing.T) {
 		want string
 	}{
 		"RDMA": {
-			NetworkLine{Run: rdma, Seen: true, Mode: nccl.RDMA},
+			NetworkLine{Run: rdma, Seen: true, Settings: Settings{Mode: string(nccl.RDMA)}},
 			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7), by NCCL's log",
 		},
 		"RDMA, and it failed": {
@@ -413,7 +413,7 @@ func TestNetworkLine(t *testing.T) {
 				"before the run failed; the NCCL log of 1 pod could not be read",
 		},
 		"TCP in mode rdma": {
-			NetworkLine{Run: tcp, Seen: true, Mode: nccl.RDMA},
+			NetworkLine{Run: tcp, Seen: true, Settings: Settings{Mode: string(nccl.RDMA)}},
 			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log, although the mode is " +
 				"rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast",
 		},
@@ -423,16 +423,16 @@ func TestNetworkLine(t *testing.T) {
 				"rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast",
 		},
 		"TCP in mode auto": {
-			NetworkLine{Run: tcp, Seen: true, Mode: nccl.Auto},
+			NetworkLine{Run: tcp, Seen: true, Settings: Settings{Mode: string(nccl.Auto)}},
 			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log (mode auto); over " +
 				"four 400 Gb/s rails RDMA was measured 85 times as fast",
 		},
 		"TCP on purpose": {
-			NetworkLine{Run: tcp, Seen: true, Mode: nccl.TCP},
+			NetworkLine{Run: tcp, Seen: true, Settings: Settings{Mode: string(nccl.TCP)}},
 			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log, as requested (mode tcp)",
 		},
 		"one rank on TCP": {
-			NetworkLine{Run: mixed, Seen: true, Mode: nccl.RDMA},
+			NetworkLine{Run: mixed, Seen: true, Settings: Settings{Mode: string(nccl.RDMA)}},
 			"mixed: rank 3 on h-kim-0 on TCP; 64 channels over NET/IB and NET/Socket without GPUDirect on all 16 " +
 				"ranks (mlx5_6, mlx5_7), by NCCL's log, although the mode is rdma: over four " +
 				"400 Gb/s rails RDMA was measured 85 times as fast",
@@ -459,16 +459,21 @@ func TestNetworkLine(t *testing.T) {
 				"before the run failed; 1 of 2 ranks did not start; the NCCL log of 1 pod could not be read",
 		},
 		"NCCL logs warnings alone": {
-			NetworkLine{Debug: "WARN"},
+			NetworkLine{Settings: Settings{Debug: "WARN"}},
 			"not known: NCCL logged nothing, because NCCL_DEBUG=WARN is set; use -e NCCL_DEBUG=INFO -e " +
 				"NCCL_DEBUG_SUBSYS=INIT,ENV,NET",
 		},
 		"NCCL said nothing": {
-			NetworkLine{Debug: "info"},
+			NetworkLine{Settings: Settings{Debug: "info"}},
 			"not known: NCCL logged nothing; the command does not use NCCL, or ended before using it",
 		},
+		"no part of NCCL is selected": {
+			NetworkLine{Settings: Settings{Debug: "INFO", Silent: true}},
+			"not known: NCCL logged nothing, because NCCL_DEBUG_SUBSYS has no word that NCCL knows, which silences even " +
+				"its warnings: use -e NCCL_DEBUG_SUBSYS=INIT,ENV,NET",
+		},
 		"into the user's file": {
-			NetworkLine{Debug: "INFO", DebugFile: "/tmp/nccl.%h"},
+			NetworkLine{Settings: Settings{Debug: "INFO", DebugFile: "/tmp/nccl.%h"}},
 			"not known: NCCL logged nothing here, because NCCL_DEBUG_FILE sends its log to /tmp/nccl.%h",
 		},
 		"chosen alone": {
@@ -505,13 +510,13 @@ func TestNetworkLine(t *testing.T) {
 				"be read: permission denied",
 		},
 		"RDMA, but not between the pods": {
-			NetworkLine{Debug: "info", Wire: storage},
+			NetworkLine{Settings: Settings{Debug: "info"}, Wire: storage},
 			"not known: NCCL logged nothing; the command does not use NCCL, or ended before using it; the kernel's " +
 				"queue pairs, read 4 times: RDMA: 16 processes on 8 rails of 2 pods, 40 GB/s; no connection between " +
 				"two of these pods was seen",
 		},
 		"the log says TCP, whatever the kernel shows": {
-			NetworkLine{Run: tcp, Seen: true, Mode: nccl.TCP, Wire: moved},
+			NetworkLine{Run: tcp, Seen: true, Settings: Settings{Mode: string(nccl.TCP)}, Wire: moved},
 			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log, as requested (mode tcp)",
 		},
 		"a plugin, and the kernel shows RDMA": {

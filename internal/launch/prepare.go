@@ -62,15 +62,14 @@ type Session struct {
 // rank is one pod of a running launch.
 type rank struct {
 	Target
-	dir              string    // working directory; empty: the image's
-	debug, debugFile string    // NCCL_DEBUG and NCCL_DEBUG_FILE of the container
-	mode             string    // RAILHEAD_MODE of the container
-	errors           lastLines // the end of its stderr
-	warnings         []string
-	logErr           error // of reading NCCL's log in the pod
-	started          bool  // detached
-	refused          bool  // railhead-pod wrote a message of its own
-	unstarted        bool  // the command was not started
+	dir       string    // working directory; empty: the image's
+	settings  Settings  // of its command
+	errors    lastLines // the end of its stderr
+	warnings  []string
+	logErr    error // of reading NCCL's log in the pod
+	started   bool  // detached
+	refused   bool  // railhead-pod wrote a message of its own
+	unstarted bool  // the command was not started
 
 	lost         chan string // why the pod is lost
 	podLost      bool
@@ -195,7 +194,7 @@ func (l *Session) Prepare(ctx context.Context) error {
 			return fmt.Errorf("the command cannot start: %w", err)
 		}
 		answer := parseAnswers(text)
-		r.dir, r.debug, r.debugFile, r.mode = answer["dir"], answer["debug"], answer["file"], answer["mode"]
+		r.dir, r.settings = answer["dir"], settingsOf(l, answer)
 		switch pids := answer["running"]; {
 		case pids == "" || l.Force:
 		case answer["detached"] != "":

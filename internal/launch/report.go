@@ -226,10 +226,24 @@ func (l *Session) network(o Outcome) string {
 		Run: explain.Log(log).Last(), Seen: log.Seen(), Wire: l.readings,
 		Pods: len(l.ranks), Unread: l.count(func(r *rank) bool { return r.logErr != nil }),
 		Unstarted: l.count(func(r *rank) bool { return r.unstarted }), Failed: o.first != nil,
-		Mode:      nccl.Mode(l.setting("RAILHEAD_MODE", l.ranks[0].mode)),
-		Debug:     l.setting("NCCL_DEBUG", l.ranks[0].debug),
-		DebugFile: l.setting("NCCL_DEBUG_FILE", l.ranks[0].debugFile),
+		Settings: l.ranks[0].settings,
 	}.String()
+}
+
+// Settings are variables of a command; empty if the launch sets them.
+type Settings struct {
+	Debug, DebugFile, Mode string // NCCL_DEBUG, NCCL_DEBUG_FILE and RAILHEAD_MODE
+	Silent                 bool   `json:",omitempty"` // NCCL_DEBUG_SUBSYS selects nothing
+}
+
+// settingsOf returns the settings of a command, from -e, or else from the container's answer.
+func settingsOf(l *Session, answer map[string]string) Settings {
+	return Settings{
+		Debug:     l.setting("NCCL_DEBUG", answer["debug"]),
+		DebugFile: l.setting("NCCL_DEBUG_FILE", answer["file"]),
+		Mode:      l.setting("RAILHEAD_MODE", answer["mode"]),
+		Silent:    nccl.LogsNothing(l.setting("NCCL_DEBUG_SUBSYS", answer["subsys"])),
+	}
 }
 
 // setting returns a variable of the command: from -e, or else the value in the container.
@@ -255,14 +269,13 @@ func (l *Session) count(is func(*rank) bool) int {
 
 // NetworkLine is the last line of a launch: which network the run used, and what proves it.
 type NetworkLine struct {
-	Run              story.Run
-	Seen             bool // any line of NCCL
-	Wire             Readings
-	Pods, Unread     int
-	Unstarted        int // ranks whose command was not started
-	Failed           bool
-	Mode             nccl.Mode
-	Debug, DebugFile string // as the user set them; empty if the launch set them
+	Run          story.Run
+	Seen         bool // any line of NCCL
+	Wire         Readings
+	Pods, Unread int
+	Unstarted    int // ranks whose command was not started
+	Failed       bool
+	Settings
 }
 
 // String returns the line. NCCL's log decides, as Run judges it; the kernel's queue pairs do where it does not tell.
@@ -270,7 +283,7 @@ func (c NetworkLine) String() string {
 	text := c.Run.NetworkLine() + ", by NCCL's log"
 	switch c.Run.Network.Transport {
 	case story.TCP, story.MixedTransport:
-		text += tcpRemark(c.Mode)
+		text += tcpRemark(nccl.Mode(c.Mode))
 	case story.NoTransport:
 		if c.Pods > 1 {
 			text += fmt.Sprintf("; each of the %d pods trained alone; "+
@@ -332,6 +345,9 @@ func unseenRemark(c NetworkLine) string {
 	case c.Debug != "" && level != "INFO" && level != "TRACE":
 		return fmt.Sprintf(", because NCCL_DEBUG=%s is set; "+
 			"use -e NCCL_DEBUG=INFO -e NCCL_DEBUG_SUBSYS=INIT,ENV,NET", c.Debug)
+	case c.Debug != "" && c.Silent:
+		return ", because NCCL_DEBUG_SUBSYS has no word that NCCL knows, which silences even its warnings: " +
+			"use -e NCCL_DEBUG_SUBSYS=INIT,ENV,NET"
 	case c.Unstarted > 0: // which tells nothing of the command
 		return ""
 	}

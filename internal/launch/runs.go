@@ -25,17 +25,15 @@ type Run struct {
 
 // note is kept with a detached command.
 type note struct {
-	Command                []string
-	Debug, DebugFile, Mode string // NCCL_DEBUG, NCCL_DEBUG_FILE and RAILHEAD_MODE of the command
+	Command []string
+	Settings
 }
 
 // noteOf returns the note of a rank's command as a line.
 func (l *Session) noteOf(r *rank) string {
 	text, _ := json.Marshal(note{ // strings only
-		Command:   l.Command,
-		Debug:     l.setting("NCCL_DEBUG", r.debug),
-		DebugFile: l.setting("NCCL_DEBUG_FILE", r.debugFile),
-		Mode:      l.setting("RAILHEAD_MODE", r.mode),
+		Command:  l.Command,
+		Settings: r.settings,
 	})
 	return "note=" + string(text)
 }

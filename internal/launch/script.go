@@ -50,6 +50,7 @@ done
 : > "$3/railhead-$1.pid" || exit 1
 echo "debug=${NCCL_DEBUG-}"
 echo "file=${NCCL_DEBUG_FILE-}"
+echo "subsys=${NCCL_DEBUG_SUBSYS-INIT}"
 echo "mode=${RAILHEAD_MODE-}"
 [ -z "$5" ] && exit 0
 dir=${TMPDIR:-/tmp}/railhead-$1

@@ -18,7 +18,7 @@ var escapes = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", `\t`, "\t", `\"`, `"
 
 // Line reads one line, or several in one with escaped line ends. It does not keep the slice.
 func (p *Parser) Line(at event.Place, line []byte) {
-	line = prefix.Inside(bytes.TrimRight(line, "\r\n"))
+	line = prefix.Untagged(prefix.Inside(bytes.TrimRight(line, "\r\n")))
 	text, level := message(line)
 	if text == "" && bytes.IndexByte(line, '\\') >= 0 && bytes.Contains(line, []byte(`\n`)) {
 		text = escapes.Replace(string(line))

@@ -6,9 +6,14 @@ import (
 )
 
 // TimeOf returns the time at the beginning of a line. It knows NCCL's form in brackets (2.26 and later), the forms of
-// Python's logging, kubectl and SLURM, and glog's, "E1218 20:27:21.426415540", which has no year.
+// Python's logging, kubectl, SLURM and mpirun, and glog's, "E1218 20:27:21.426415540", which has no year.
 func TimeOf(line string) time.Time {
 	head := line[:min(len(line), 120)]
+	if len(head) > len(time.ANSIC) && (head[len(time.ANSIC)] == '[' || head[len(time.ANSIC)] == '<') {
+		if t, err := time.Parse(time.ANSIC, head[:len(time.ANSIC)]); err == nil { // of mpirun --timestamp-output
+			return t
+		}
+	}
 	for i := range len(head) {
 		if t, ok := dateTime(head[i:]); ok {
 			return t
