@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/bits"
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/words"
-	"github.com/railhead/railhead/internal/workload"
 )
 
 // nvidiaNamespace is the namespace of NVIDIA's network operator and of the pools of nv-ipam, which it installs.
@@ -194,44 +191,4 @@ func (d *draft) nvidiaNetwork(r nvidiaRail, name, ipam string) []plan.Change {
 	config, _ := json.Marshal(list) // always marshals
 	network.Type, network.Config = "macvlan", string(config)
 	return attachmentOf(d, network, "an interface on "+r.port+" for pods that share "+r.Resource)
-}
-
-// ipPoolOf returns the pool of nv-ipam that assigns the addresses of a subnet, and the change that writes it. Each node
-// with the resource gets a block. Networks with the same subnet share a pool: another one would assign its addresses
-// again.
-func ipPoolOf(d *draft, name string, subnet netip.Prefix, resource string) (pool string, change []plan.Change) {
-	for _, o := range d.s.Objects {
-		text, _ := workload.Field(o.Fields, "spec.subnet").(string)
-		other, err := netip.ParsePrefix(text)
-		switch {
-		case o.Kind != "IPPool" || o.Name == name || err != nil || !other.Overlaps(subnet):
-		case other.Masked() == subnet.Masked():
-			return o.Name, nil
-		default:
-			d.overlaps(name, subnet, "IPPool "+o.Name, other)
-		}
-	}
-	nodes := max(nodesWith(d.s, resource), 1)
-	free := subnet.Addr().BitLen() - subnet.Bits() - bits.Len(uint(nodes)) // bits of a block, with room for more nodes
-	meta := d.meta(name)
-	meta.Namespace = nvidiaNamespace
-	return name, plan.ApplyIfChanged(d.s, unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": cluster.NvIPAMGroup + "/v1alpha1",
-		"kind":       "IPPool",
-		"metadata":   plan.Fields(&meta),
-		"spec": map[string]any{
-			"subnet":           subnet.String(),
-			"perNodeBlockSize": int64(1) << min(max(free, 0), 6),
-		},
-	}}, "addresses of "+name+" for all nodes")
-}
-
-func nodesWith(s cluster.State, resource string) int {
-	count := 0
-	for _, n := range s.Nodes {
-		if n.Allocatable[resource] > 0 {
-			count++
-		}
-	}
-	return count
 }
