@@ -35,6 +35,7 @@ type SriovPolicy struct {
 	Name         string            `json:"name"`
 	ResourceName string            `json:"resourceName"`
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	Priority     int               `json:"priority,omitempty"` // 0 is the highest, 99 the lowest
 	VFs          int               `json:"numVfs"`
 	PFs          []string          `json:"pfNames,omitempty"` // eno5np0, eno5np0#0-3
 	RootDevices  []string          `json:"rootDevices,omitempty"`
@@ -58,6 +59,12 @@ func (p SriovPolicy) Selects(i SriovInterface) bool {
 	})
 	return named && (len(p.RootDevices) == 0 || slices.Contains(p.RootDevices, i.PCI)) &&
 		(p.Vendor == "" || p.Vendor == i.Vendor) && (p.DeviceID == "" || p.DeviceID == i.DeviceID)
+}
+
+// SelectsNode reports whether the policy's nodeSelector takes a node; an empty one takes all (sriov-network-operator
+// api/v1/helper.go Selected).
+func (p SriovPolicy) SelectsNode(n Node) bool {
+	return len(p.NodeSelector) == 0 || Selects(p.NodeSelector, nil, n.Labels)
 }
 
 // SriovNode is one SriovNetworkNodeState.

@@ -40,6 +40,7 @@ type sriovPolicy struct {
 	Spec              struct {
 		ResourceName string            `json:"resourceName"`
 		NodeSelector map[string]string `json:"nodeSelector"`
+		Priority     int               `json:"priority"`
 		NumVfs       int               `json:"numVfs"`
 		NicSelector  struct {
 			Vendor      string   `json:"vendor"`
@@ -60,6 +61,7 @@ func convertPolicy(p *sriovPolicy) cluster.SriovPolicy {
 		Name:         p.Name,
 		ResourceName: p.Spec.ResourceName,
 		NodeSelector: p.Spec.NodeSelector,
+		Priority:     p.Spec.Priority,
 		VFs:          p.Spec.NumVfs,
 		PFs:          p.Spec.NicSelector.PfNames,
 		RootDevices:  p.Spec.NicSelector.RootDevices,

@@ -125,7 +125,7 @@ func nodesWith(s cluster.State, p cluster.SriovPolicy) []string {
 	var names []string
 	for _, state := range s.SriovNodes {
 		n, ok := s.Node(state.Node)
-		if ok && cluster.Selects(p.NodeSelector, nil, n.Labels) && slices.ContainsFunc(state.Interfaces, p.Selects) {
+		if ok && p.SelectsNode(n) && slices.ContainsFunc(state.Interfaces, p.Selects) {
 			names = append(names, n.Name)
 		}
 	}

@@ -174,19 +174,19 @@ func linkSpeed(i cluster.SriovInterface) float64 {
 	return speed
 }
 
-// policyFor returns the policy that creates virtual functions of a NIC, preferably with RDMA. Railhead's own does not
-// count if another number or MTU of them is requested.
+// policyFor returns the policy in force that creates virtual functions of a NIC, preferably with RDMA, with the MTU that
+// they get. Railhead's own does not count if another number or MTU of them is requested.
 func policyFor(
 	s cluster.State, o Options, own cluster.SriovPolicy, node cluster.Node, i cluster.SriovInterface,
 ) (found cluster.SriovPolicy, ok bool) {
-	for _, p := range s.SriovPolicies {
+	config := cluster.SriovConfigOf(s.SriovPolicies, node, i)
+	for _, p := range config.Policies {
 		switch {
-		case p.VFs == 0 || p.ResourceName == "" || !cluster.Selects(p.NodeSelector, nil, node.Labels) || !p.Selects(i):
+		case p.ResourceName == "":
 		case p.Name == own.Name && ((o.VFs > 0 && o.VFs != p.VFs) || (o.MTU > 0 && o.MTU != p.MTU)):
-		case p.RDMA:
-			return p, true
-		default:
+		case p.RDMA && !found.RDMA || !ok:
 			found, ok = p, true
+			found.MTU = max(p.MTU, config.MTU)
 		}
 	}
 	return found, ok

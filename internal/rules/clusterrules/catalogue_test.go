@@ -310,7 +310,7 @@ func clusterFaults() map[string]clusterFault {
 		},
 		"a card has fewer virtual functions than its policies request": {
 			change: func(s *cluster.State) { s.SriovNodes[1].Interfaces[0].VFs = 4 },
-			want:   []string{"warn vf-count"}, says: "eno5 has 4 virtual functions, but policy rail0 requests 8",
+			want:   []string{"warn vf-count"}, says: "eno5 has 4 virtual functions, but policy rail1 requests 8",
 		},
 		"the firmware of a card allows none": {
 			change: func(s *cluster.State) {

@@ -107,7 +107,7 @@ func devicePlugin(v view) []check.Finding {
 func (v view) hasVFs(n cluster.SriovNode) bool {
 	node, known := v.state.Node(n.Node)
 	has := func(i cluster.SriovInterface) bool {
-		_, selected := v.leastVFs(node, i)
+		_, selected := v.policyOf(node, i)
 		return i.VFs > 0 && (selected || !v.state.Knows(cluster.SriovPolicies))
 	}
 	return known && node.Ready && slices.ContainsFunc(n.Interfaces, has)

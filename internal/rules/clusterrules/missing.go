@@ -208,7 +208,7 @@ func policiesForNICs(s cluster.State) (rdma, others []string) {
 func selectedNICs(s cluster.State, p cluster.SriovPolicy) (selected, able int) {
 	for _, n := range s.SriovNodes {
 		node, known := s.Node(n.Node)
-		if known && !selectsNode(p, node) {
+		if known && !p.SelectsNode(node) {
 			continue
 		}
 		for _, i := range n.Interfaces {

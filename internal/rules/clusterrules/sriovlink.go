@@ -17,7 +17,7 @@ func sriovLinks(v view) []check.Finding {
 	for _, n := range v.state.SriovNodes {
 		node, _ := v.state.Node(n.Node)
 		for _, i := range n.Interfaces {
-			_, selected := v.leastVFs(node, i)
+			_, selected := v.policyOf(node, i)
 			if used := selected || i.VFs > 0 || i.Wanted > 0; used && i.HasRDMA() && i.Down() {
 				findings = append(findings, v.withoutLink(n, i))
 			}

@@ -111,7 +111,7 @@ func policiesOf(s cluster.State, n cluster.SriovNode) string {
 	var names []string
 	node, known := s.Node(n.Node)
 	for _, p := range s.SriovPolicies {
-		if !known || selectsNode(p, node) {
+		if !known || p.SelectsNode(node) {
 			names = append(names, p.Name)
 		}
 	}
@@ -124,7 +124,7 @@ func policyResources(s cluster.State, n cluster.SriovNode) []check.Ref {
 	var refs []check.Ref
 	for _, p := range s.SriovPolicies {
 		node, known := s.Node(n.Node)
-		if known && !selectsNode(p, node) || len(n.Interfaces) > 0 && !slices.ContainsFunc(n.Interfaces, p.Selects) {
+		if known && !p.SelectsNode(node) || len(n.Interfaces) > 0 && !slices.ContainsFunc(n.Interfaces, p.Selects) {
 			continue
 		}
 		for _, name := range s.ResourceNames(p.ResourceName) {

@@ -18,7 +18,7 @@ func vfCount(v view) []check.Finding {
 			continue
 		}
 		for _, i := range n.Interfaces {
-			p, found := v.leastVFs(node, i)
+			p, found := v.policyOf(node, i)
 			switch {
 			case i.VFs < i.Wanted:
 				p.VFs = i.Wanted
@@ -31,23 +31,16 @@ func vfCount(v view) []check.Finding {
 	return findings
 }
 
-// leastVFs returns the policy of a card that requests the fewest virtual functions: of several, one is in force.
-func (v view) leastVFs(n cluster.Node, i cluster.SriovInterface) (least cluster.SriovPolicy, found bool) {
-	for _, p := range v.state.SriovPolicies {
-		if p.VFs > 0 && selectsNode(p, n) && p.Selects(i) && (!found || p.VFs < least.VFs) {
-			least, found = p, true
-		}
+// policyOf returns the policy in force with the highest priority for a card, with the virtual functions that the card
+// gets by all of them.
+func (v view) policyOf(n cluster.Node, i cluster.SriovInterface) (p cluster.SriovPolicy, found bool) {
+	config := cluster.SriovConfigOf(v.state.SriovPolicies, n, i)
+	if len(config.Policies) == 0 {
+		return p, false
 	}
-	return least, found
-}
-
-func selectsNode(p cluster.SriovPolicy, n cluster.Node) bool {
-	for key, value := range p.NodeSelector {
-		if got, known := n.Labels[key]; !known || got != value {
-			return false
-		}
-	}
-	return true
+	p = config.Policies[0]
+	p.VFs = config.VFs
+	return p, true
 }
 
 func (v view) tooFewVFs(n cluster.SriovNode, i cluster.SriovInterface, p cluster.SriovPolicy) check.Finding {
