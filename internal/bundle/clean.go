@@ -182,7 +182,7 @@ func (k labelKeys) cleanMachineConfig(m *cluster.MachineConfig) {
 			return strings.Contains(line, "ulimit") || strings.Contains(line, "memlock") ||
 				strings.HasPrefix(line, "[crio")
 		})
-		*f = cluster.File{Path: f.Path, Content: content, Unread: cleanText(f.Unread)}
+		f.Content, f.Unread, f.Compression = content, cleanText(f.Unread), cleanText(f.Compression)
 	})
 }
 

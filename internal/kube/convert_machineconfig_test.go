@@ -105,7 +105,7 @@ spec:
 `,
 			cluster.MachineConfig{Name: "rendered-worker-0a1b",
 				KernelArguments: []string{"iommu=pt", "intel_iommu=on"}, Rendered: true,
-				Files: []cluster.File{{Path: "/etc/crio/crio.conf.d/00-default", Content: "[crio.runtime]\n"}}}},
+				Files: []cluster.File{{Path: "/etc/crio/crio.conf.d/00-default", Content: "[crio.runtime]\n", Compression: "none"}}}},
 		"only units": {`
 metadata: {name: 99-worker-x, labels: {machineconfiguration.openshift.io/role: worker}}
 spec: {config: {ignition: {version: 3.2.0}, systemd: {units: [{name: a.service}]}}}
@@ -187,10 +187,13 @@ func TestIgnitionFile(t *testing.T) {
 		},
 		"gzip": {
 			`contents: {compression: gzip, source: "data:;base64,` + zipped(text) + `"}`,
-			cluster.File{Content: text},
+			cluster.File{Content: text, Compression: "gzip"},
 		},
 		"empty source": {`contents: {source: ""}`, cluster.File{}},
-		"no contents":  {`mode: 420`, cluster.File{}},
+		"no contents":  {`mode: 420`, cluster.File{Inherits: true}},
+		"no compression": {
+			`contents: {compression: "", source: "data:,x"}`, cluster.File{Content: "x", Compression: "none"},
+		},
 		"fetched": {
 			`contents: {source: "https://example.com/x"}`,
 			cluster.File{Unread: "its content is fetched from https://example.com/x"},
@@ -206,14 +209,14 @@ func TestIgnitionFile(t *testing.T) {
 		},
 		"not gzip": {
 			`contents: {compression: gzip, source: "data:,x"}`,
-			cluster.File{Unread: "its compressed content: unexpected EOF"},
+			cluster.File{Unread: "its compressed content: unexpected EOF", Compression: "gzip"},
 		},
 		"larger than CRI-O's files are": {
 			`contents: {compression: gzip, source: "data:;base64,` + zipped(strings.Repeat(" ", maxFile+1)) + `"}`,
-			cluster.File{Unread: "its content has more than 1048576 bytes"}},
+			cluster.File{Unread: "its content has more than 1048576 bytes", Compression: "gzip"}},
 		"unknown compression": {
 			`contents: {compression: xz, source: "data:,x"}`,
-			cluster.File{Unread: `its compression "xz" is unknown`},
+			cluster.File{Unread: `its compression "xz" is unknown`, Compression: "xz"},
 		},
 		"appended to, Ignition 2": {
 			`{append: true, contents: {source: "data:,x"}}`,
@@ -221,7 +224,7 @@ func TestIgnitionFile(t *testing.T) {
 		},
 		"appended, Ignition 3": {
 			`append: [{source: "data:,x"}]`,
-			cluster.File{Unread: "other content is appended to it"},
+			cluster.File{Unread: "other content is appended to it", Inherits: true},
 		},
 		"nothing appended":         {`{append: [], contents: {source: "data:,x"}}`, cluster.File{Content: "x"}},
 		"not appended, Ignition 2": {`{append: false, contents: {source: "data:,x"}}`, cluster.File{Content: "x"}},
@@ -243,7 +246,7 @@ func FuzzIgnition(f *testing.F) {
 	f.Add("data:,%5Bcrio.runtime%5D", "")
 	f.Add("data:;base64,"+zipped("x"), "gzip")
 	f.Fuzz(func(t *testing.T, source, compression string) {
-		file := ignitionFile{Path: "/etc/crio/x", Contents: ignitionResource{&source, compression}}.read()
+		file := ignitionFile{Path: "/etc/crio/x", Contents: ignitionResource{&source, &compression}}.read()
 		if file.Content != "" && file.Unread != "" {
 			t.Errorf("%q %q: both content and a reason why there is none: %+v", source, compression, file)
 		}

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"errors"
@@ -25,11 +26,14 @@ type ignitionFile struct {
 
 type ignitionResource struct {
 	Source      *string `json:"source"`
-	Compression string  `json:"compression"`
+	Compression *string `json:"compression"`
 }
 
 func (f ignitionFile) read() cluster.File {
-	file := cluster.File{Path: f.Path}
+	file := cluster.File{Path: f.Path, Inherits: f.Contents.Source == nil}
+	if c := f.Contents.Compression; c != nil {
+		file.Compression = cmp.Or(*c, "none")
+	}
 	switch pieces := f.Append.(type) {
 	case bool:
 		if pieces {
@@ -65,13 +69,17 @@ func (r ignitionResource) decode() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch r.Compression {
+	compression := ""
+	if r.Compression != nil {
+		compression = *r.Compression
+	}
+	switch compression {
 	case "":
 		return content, nil
 	case "gzip":
 		return unzip(content)
 	}
-	return "", fmt.Errorf("its compression %q is unknown", r.Compression)
+	return "", fmt.Errorf("its compression %q is unknown", compression)
 }
 
 // decodeDataURL decodes the part after "data:" (RFC 2397): [<mediatype>][;base64],<data>.

@@ -56,13 +56,16 @@ const (
 )
 
 // CRIOFiles returns the CRI-O configuration files that MachineConfigs write, in the order in which CRI-O reads them:
-// crio.conf, then the folder by name (cri-o pkg/config/config.go UpdateFromPath: filepath.Walk). The last MachineConfig
-// with a path wins.
+// crio.conf, then the folder by name (cri-o pkg/config/config.go UpdateFromPath: filepath.Walk). A file of several
+// MachineConfigs is merged.
 func CRIOFiles(configs []cluster.MachineConfig) []DropIn {
 	byPath := map[string]DropIn{}
 	for _, m := range configs {
 		for _, f := range m.Files {
 			if f.Path == CRIOConfig || strings.HasPrefix(f.Path, CRIODropIns) {
+				if lower, exists := byPath[f.Path]; exists {
+					f = f.Over(lower.File, lower.Config)
+				}
 				byPath[f.Path] = DropIn{File: f, Config: m.Name}
 			}
 		}

@@ -138,6 +138,9 @@ func (c *configPlan) memlock(p cluster.Pool) {
 		return
 	}
 	f := memlockFile(keep, others.Last)
+	if writesPath(without(selected, name), f.Path) {
+		f.Compression = notCompressed
+	}
 	if len(keep) > 0 {
 		c.Note("%s keeps %s from %s (MachineConfig %s), because CRI-O uses only the list of the last file.",
 			name, strings.Join(keep, ", "), others.From.Path, others.From.Config)
@@ -147,6 +150,13 @@ func (c *configPlan) memlock(p cluster.Pool) {
 	}
 	c.write(p, cluster.MachineConfig{Name: name, Files: []cluster.File{f}},
 		"lets unprivileged containers lock the memory that they register")
+}
+
+// writesPath reports whether a MachineConfig has a file with a path.
+func writesPath(configs []cluster.MachineConfig, path string) bool {
+	return slices.ContainsFunc(configs, func(m cluster.MachineConfig) bool {
+		return slices.ContainsFunc(m.Files, func(f cluster.File) bool { return f.Path == path })
+	})
 }
 
 // config returns a MachineConfig by its name.

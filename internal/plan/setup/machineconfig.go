@@ -1,7 +1,9 @@
 package setup
 
 import (
+	"crypto/sha512"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,15 +39,25 @@ func object(apiVersion, kind, name string, fields map[string]any) unstructured.U
 	return o
 }
 
+// notCompressed sets the compression and the hash of a file, which would otherwise be those of another MachineConfig with
+// the same path. Without one they are left out: a change of a MachineConfig restarts the nodes of its pool.
+const notCompressed = "none"
+
 func machineConfigObject(m cluster.MachineConfig) unstructured.Unstructured {
 	config := map[string]any{"ignition": map[string]any{"version": ignitionVersion}}
 	var files []any
 	for _, f := range m.Files {
+		contents := map[string]any{"source": dataURL + base64.StdEncoding.EncodeToString([]byte(f.Content))}
+		if f.Compression == notCompressed {
+			sum := sha512.Sum512([]byte(f.Content))
+			contents["compression"] = ""
+			contents["verification"] = map[string]any{"hash": "sha512-" + hex.EncodeToString(sum[:])}
+		}
 		files = append(files, map[string]any{
 			"path":      f.Path,
 			"mode":      int64(0o644),
 			"overwrite": true,
-			"contents":  map[string]any{"source": dataURL + base64.StdEncoding.EncodeToString([]byte(f.Content))},
+			"contents":  contents,
 		})
 	}
 	if len(files) > 0 {
