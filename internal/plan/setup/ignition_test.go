@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
 // Ignition keeps the compression and the hash of another MachineConfig's file with the same path, unless both are set.
@@ -20,7 +19,7 @@ func TestPathOfTwoConfigs(t *testing.T) {
 		"a file of its own":                   {nil, false},
 		"another one says gzip for this path": {[]cluster.File{packed}, true},
 	} {
-		s := plantest.BeforeSetup()
+		s := openshift()
 		s.MachineConfigs = append(s.MachineConfigs, config("50-x", "worker", c.files...))
 		p, _ := Cluster(s, Options{NoIOMMU: true})
 		found := false
