@@ -235,6 +235,7 @@ func (j *request) decideFor(manifest unstructured.Unstructured, templates []map[
 	if j.railsFor(manifest, templates); j.draft.Failed() {
 		return
 	}
+	noteMistakenGPUs(&j.draft, manifest, j.job.rails)
 	j.findNodes(j.job.rails)
 	j.programsExist()
 	j.privileges(cmp.Or(j.job.ServiceAccount, firstAccount(templates)), podspec.VolumeKinds(templates))

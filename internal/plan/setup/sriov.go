@@ -58,6 +58,10 @@ func sriovPart(s cluster.State, o Options) part {
 			p.Report(noSelector(n))
 			continue
 		}
+		if name := resourceName(n.name); plan.TrainerTakesForGPU(name) {
+			p.Note("Kubeflow Trainer takes the resource %s for GPUs, because of its name: set numProcPerNode in TrainJobs "+
+				"that run MPI.", name)
+		}
 		if o.VFs > n.maxVFs() {
 			p.Report(tooManyVFs(n, o.VFs))
 		}
