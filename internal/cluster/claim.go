@@ -81,7 +81,7 @@ type DeviceCondition struct {
 // deviceattribute).
 const PCIeRoot = "resource.kubernetes.io/pcieRoot"
 
-// The drivers whose network devices pods can claim as rails, and those of NVIDIA's GPUs and of ComputeDomains.
+// The drivers whose network devices pods can claim as rails, and NVIDIA's drivers of GPUs and ComputeDomains.
 const (
 	DRANet   = "dra.net"                              // kubernetes-sigs/dranet
 	DRASriov = "sriovnetwork.k8snetworkplumbingwg.io" // k8snetworkplumbingwg/dra-driver-sriov

@@ -23,7 +23,7 @@ type vfGroup struct {
 }
 
 // SriovConfigOf returns the configuration of a card of a node. The operator applies the policies from the lowest
-// priority (99) to the highest (0), and those of one priority by name (sriov-network-operator 1.6.0
+// priority (99) to the highest (0), and equal priorities by name (sriov-network-operator 1.6.0
 // controllers/helper.go, api/v1/helper.go Apply and mergeConfigs). A later policy replaces an earlier one, but for
 // virtual functions that it does not claim itself, if they have another resource. Policies of one priority, and those
 // that share a card in this way, get the larger number of virtual functions and the larger MTU.

@@ -28,6 +28,18 @@ var (
 // maxEnvValue bounds one value: execve itself allows 128 KiB (MAX_ARG_STRLEN).
 const maxEnvValue = 128 << 10
 
+// withDashed adds variables whose names have a dash, of the container's first process.
+func withDashed(own []string, first string) []string {
+	for entry := range strings.SplitSeq(first, "\x00") {
+		name, _, _ := strings.Cut(entry, "=")
+		has := func(e string) bool { return strings.HasPrefix(e, name+"=") }
+		if strings.Contains(name, "-") && !slices.ContainsFunc(own, has) {
+			own = append(own, entry)
+		}
+	}
+	return own
+}
+
 // readEnvironment reads the allow-listed variables of this process, or of a captured /proc/self/environ.
 func readEnvironment(in *input, s *host.Snapshot) {
 	if in.probes.Environ != nil {

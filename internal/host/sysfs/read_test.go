@@ -115,6 +115,16 @@ func TestHugeAndHostileFiles(t *testing.T) {
 	}
 }
 
+// Some shells do not pass on variables whose names have a dash: the container's first process still has them.
+func TestDashedVariables(t *testing.T) {
+	const first = "PCIDEVICE_X_COM_RAIL-1=0000:1a:00.2\x00PATH=/bin\x00A-B=2\x00\x00"
+	got := withDashed([]string{"PATH=/usr/bin", "A-B=1"}, first)
+	want := []string{"PATH=/usr/bin", "A-B=1", "PCIDEVICE_X_COM_RAIL-1=0000:1a:00.2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestEnvironmentIsAllowListed(t *testing.T) {
 	got := allowedEnv([]string{
 		"AWS_SECRET_ACCESS_KEY=x", "NCCL_DEBUG=INFO", "HOME=/root", "K=0000:19:00.6",

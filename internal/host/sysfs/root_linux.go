@@ -18,7 +18,7 @@ func live() Machine {
 		Root: liveRoot{os.DirFS("/"), map[string]int{}, make([]byte, 4096)},
 		Probes: Probes{
 			Now:           time.Now,
-			Environ:       os.Environ,
+			Environ:       environ,
 			OpenDevice:    openDevice,
 			Interfaces:    interfaces,
 			UID:           os.Getuid,
@@ -32,6 +32,14 @@ func live() Machine {
 			InterfaceMTUs: processes("/proc").interfaceMTUs,
 		},
 	}
+}
+
+// environ returns the variables of this process, and of the container's first process the ones with a dash in the name:
+// dash, busybox and mksh do not pass them on (tried: 0.5.12, 1.35.0, 59c). A device plugin makes them of the name of its
+// resource.
+func environ() []string {
+	first, _ := os.ReadFile("/proc/1/environ") // not readable: of another user
+	return withDashed(os.Environ(), string(first))
 }
 
 func wire() (host.Wire, error) { return netlink.Wire(time.Now) }

@@ -62,6 +62,7 @@ func (j *request) quotaNeeds() (needs cluster.Resources, unset []string) {
 	needs = cluster.Resources{"pods": n, "count/pods": n}
 	for class, devices := range j.job.claim.Devices() { // Kubernetes docs, resource quotas: quota for DRA
 		needs[class+".deviceclass.resource.k8s.io/devices"] = devices * n
+		needs["requests.deviceclass.resource.kubernetes.io/"+class] = devices * n // from 1.34 on, counted alike
 	}
 	for name, amount := range quotaNames(perPod, perPod) {
 		needs[name] = amount * n

@@ -39,8 +39,8 @@ func object(apiVersion, kind, name string, fields map[string]any) unstructured.U
 	return o
 }
 
-// notCompressed sets the compression and the hash of a file, which would otherwise be those of another MachineConfig with
-// the same path. Without one they are left out: a change of a MachineConfig restarts the nodes of its pool.
+// notCompressed sets the compression and the hash of a file, which another MachineConfig with the same path would
+// otherwise decide. Without one they are left out: a change of a MachineConfig restarts the nodes of its pool.
 const notCompressed = "none"
 
 func machineConfigObject(m cluster.MachineConfig) unstructured.Unstructured {
