@@ -145,6 +145,17 @@ func clusterFaults() map[string]clusterFault {
 		"nodes whose cliques no label names": {
 			change: func(s *cluster.State) { rulestest.ComputeDomain(s, "", "") },
 		},
+		"the injector adds to what a pod requests": {
+			change: func(s *cluster.State) {
+				for resource := range rulestest.Pod(s, "h-kim-0").Requests {
+					if strings.HasPrefix(resource, "openshift.io/") {
+						rulestest.Pod(s, "h-kim-0").Requests[resource] *= 2
+					}
+				}
+			},
+			want: []string{"warn pod-resources"},
+			says: "pod h-kim-0 requests twice as many devices as it has attachments",
+		},
 		"the SR-IOV operator failed on a node": {
 			change: func(s *cluster.State) {
 				s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"

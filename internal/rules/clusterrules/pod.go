@@ -33,8 +33,45 @@ func podResources(v view) []check.Finding {
 			f.About = about
 			findings = append(findings, f)
 		}
+		findings = append(findings, v.doubled(p)...)
 	}
 	return findings
+}
+
+// doubled finds pods that request twice as many devices as they have attachments: the injector adds one for each
+// attachment to what the pod requests itself (network-resources-injector 1.9.0 pkg/webhook updateResourcePatch).
+func (v view) doubled(p cluster.Pod) []check.Finding {
+	attached := map[string]int64{}
+	var resources []string
+	for _, name := range p.NetworkNames() {
+		n, known := v.state.Network(name.Namespace, name.Name)
+		if !known || n.Resource == "" {
+			continue
+		}
+		if attached[n.Resource]++; attached[n.Resource] == 1 {
+			resources = append(resources, n.Resource)
+		}
+	}
+	var evidence []check.Evidence
+	for _, r := range resources {
+		if p.Requests[r] == 2*attached[r] {
+			evidence = append(evidence, check.Evidence{
+				Source: "requests of " + r, Got: fmt.Sprint(p.Requests[r]), Want: fmt.Sprintf("%d, as attachments", attached[r]),
+			})
+		}
+	}
+	if len(evidence) == 0 || len(evidence) < len(resources) {
+		return nil
+	}
+	return []check.Finding{{
+		Check: PodResources, Status: check.Warn, Subject: check.PodRef(p.Namespace, p.Name),
+		Summary: "pod " + p.Name + " requests twice as many devices as it has attachments: half of them have no network, " +
+			"and fewer pods fit on a node",
+		Evidence: evidence,
+		Fix: check.ByAdmin("The network-resources-injector adds to what a pod requests if enableHonorExistingResources is "+
+			"true: set it to false, or let pods request no devices of attachments themselves.",
+			"kubectl get configmaps -A | grep nri-control-switches"),
+	}}
 }
 
 // onlyWhileStarting reports whether an init container of Railhead requests a resource and the container that it starts
