@@ -69,7 +69,8 @@ type File struct {
 	Path    string `json:"path"`
 	Content string `json:"content"` // decoded; "" when the form is not known
 	Unread  string `json:"unread,omitempty"`
-	// Ignition merges the fields of a file that several MachineConfigs have, and a field that is not set keeps its value.
+	// Ignition merges the fields of a file that several MachineConfigs have, and a field that is not set keeps its
+	// value.
 	Inherits    bool   `json:"inherits,omitempty"`    // it sets no content
 	Compression string `json:"compression,omitempty"` // gzip, or none; empty if it sets none
 }

@@ -104,8 +104,8 @@ func (n SriovNode) Blockers() []string {
 	return pods
 }
 
-// LockedDown reports whether the operator refuses to configure NVIDIA's cards because the kernel is locked down, as it is
-// with Secure Boot (sriov-network-operator pkg/host/internal/sriov ConfigSriovInterfaces).
+// LockedDown reports whether the operator refuses to configure NVIDIA's cards because the kernel is locked down, as it
+// is with Secure Boot (sriov-network-operator pkg/host/internal/sriov ConfigSriovInterfaces).
 func (n SriovNode) LockedDown() bool { return strings.Contains(n.SyncError, "kernel lockdown mode") }
 
 // SriovInterface is one physical function of a node.

@@ -102,8 +102,8 @@ func (r Runtime) Unlimited() bool {
 	return soft == unlimited && (!both || hard == unlimited)
 }
 
-// IsUlimit reports whether CRI-O accepts an entry of default_ulimits: name=soft or name=soft:hard with whole numbers, of
-// which -1 is unlimited (docker/go-units 0.5.0 ParseUlimit). It does not start with any other.
+// IsUlimit reports whether CRI-O accepts an entry of default_ulimits: name=soft or name=soft:hard with whole numbers,
+// of which -1 is unlimited (docker/go-units 0.5.0 ParseUlimit). It does not start with any other.
 func IsUlimit(entry string) bool {
 	const names = " core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack "
 	name, limits, found := strings.Cut(entry, "=")
@@ -113,8 +113,8 @@ func IsUlimit(entry string) bool {
 	}
 	s, err := strconv.ParseInt(soft, 10, 64)
 	h, err2 := strconv.ParseInt(hard, 10, 64)
-	return found && !strings.Contains(name, " ") && strings.Contains(names, " "+name+" ") && err == nil && err2 == nil &&
-		(h == -1 || s != -1 && s <= h)
+	known := !strings.Contains(name, " ") && strings.Contains(names, " "+name+" ")
+	return found && known && err == nil && err2 == nil && (h == -1 || s != -1 && s <= h)
 }
 
 // IsSystemdLimit reports whether systemd accepts a limit in bytes: soft or soft:hard, each "infinity" or a size such as

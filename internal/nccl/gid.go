@@ -18,9 +18,9 @@ type gidRules struct {
 }
 
 // pick returns the slot that NCCL 2.21 and later choose on a port with so many slots (ncclIbGetGidIndex,
-// ncclUpdateGidIndex in src/transport/net_ib): the walk starts at slot 0; a candidate replaces the current slot if it is
-// of the wanted family and the current one is not, or if it is valid and has the wanted RoCE version and the current one
-// has another version or is not valid. An empty slot is IPv6 and not valid, and NCCL takes it by the first rule.
+// ncclUpdateGidIndex in src/transport/net_ib): the walk starts at slot 0; a candidate replaces the current slot if it
+// is of the wanted family and the current one is not, or if it is valid and has the wanted RoCE version and the current
+// one has another version or is not valid. An empty slot is IPv6 and not valid, and NCCL takes it by the first rule.
 func (r gidRules) pick(gids []host.GID, slots int) int {
 	var current host.GID
 	for i := range slots {

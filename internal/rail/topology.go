@@ -124,8 +124,8 @@ func Nearest(distances []Distance) Distance {
 	return nearest
 }
 
-// MayBeNearer reports whether a GPU may be nearer to its rail than it seems by /sys: NCCL 2.27 and later measure from the
-// NIC's Data Direct function, if the NIC has one and it is enabled (NCCL src/transport/net_ib, tag 2.30.7).
+// MayBeNearer reports whether a GPU may be nearer to its rail than it seems by /sys: NCCL 2.27 and later measure from
+// the NIC's Data Direct function, if the NIC has one and it is enabled (NCCL src/transport/net_ib, tag 2.30.7).
 func MayBeNearer(s host.Snapshot, gpu host.Function, than Distance) bool {
 	return slices.ContainsFunc(s.DataDirect, func(f host.Function) bool {
 		return than.Farther(DistanceOf(s, gpu, f))

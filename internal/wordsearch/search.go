@@ -148,8 +148,8 @@ step: 10  loss: 8.1234  grad_norm: 1.2345  memory: 30.12GiB(38.11%)  tps: 12,345
 {'loss': 2.1345, 'grad_norm': 1.23, 'learning_rate': 5e-05, 'epoch': 0.12} iter 100: loss 2.1345, time 123.45ms
 Epoch 0: 1%| | 100/10000 [01:23<2:34:56, v_num=0, reduced_train_loss=7.890, global_step=99.00, consumed_samples=25600.0,
 train_step_timing in s=1.230] step 20, tokens per second 31290, tokens/s/gpu 3129, steps of 10000, sequence of tokens
-communication of a common command on every device, refined container. waited in use default, lookahead. is nan, fatal: unused, resides devices, service do nothing at times
-inside, moved into combined data
+communication of a common command on every device, refined container. waited in use default, lookahead. is nan,
+fatal: unused, resides devices, service do nothing at times inside, moved into combined data
 supported buffers, Timeout(ms)=600000, found no errors, Error: not found, runtime version, host
 name, user provided, available`
 

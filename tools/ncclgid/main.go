@@ -1,5 +1,5 @@
-// Ncclgid asks NCCL's own code which GID it chooses, for random tables and settings, and writes the answers for the test
-// of package nccl:
+// Ncclgid asks NCCL's own code which GID it chooses, for random tables and settings, and writes the answers for the
+// test of package nccl:
 //
 //	go run ./tools/ncclgid NCCL/src/transport/net_ib/connect.cc > internal/nccl/testdata/gid.tsv
 //
@@ -103,15 +103,17 @@ func random(r *rand.Rand) []string {
 	oneOf := func(all ...string) string { return all[r.IntN(len(all))] }
 	family := oneOf("", "", "", "AF_INET", "AF_INET6", "AF_INET6", "AF_INET6 ", "INET6")
 	version := oneOf("", "", "", "2", "1", "1", "v2", "3", "0x2", " 2", "02", "2x", "-1", "0")
-	addrRange := oneOf("", "", "10.1.0.0/16", "10.1.0.0/16,10.2.0.0/16", "10.2.0.0/16", "10.0.0.0/8", "10.1.0.7/32", "10.1.0.0",
-		"10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/0", "10.1.0.0/16x", "10.1.0.0/ 16", "10.1.0.0/", "/16", "010.1.0.0/16",
+	addrRange := oneOf("", "", "10.1.0.0/16", "10.1.0.0/16,10.2.0.0/16", "10.2.0.0/16", "10.0.0.0/8", "10.1.0.7/32",
+		"10.1.0.0", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/0",
+		"10.1.0.0/16x", "10.1.0.0/ 16", "10.1.0.0/", "/16", "010.1.0.0/16",
 		"10.1/16", "169.254.0.0/16", "2001:db8::/32", "2001:db8::/129", "2001:db8::/16", "fe80::/10", "fd00::/8",
 		"fe80::1%net1/64", "::ffff:10.1.0.0/112", "10.1.0.0/4294967312", "2001:db8:0:1::/64", "2001:db8:0:1::/33",
 		"10.1.0.0/99999999999999999999")
 	slots := make([]string, 1+r.IntN(10))
 	for i := range slots {
-		slots[i] = oneOf("-", "-", "fe80::1", "fe80::1", "fe80:0:0:1::1", "fe80::", "169.254.3.4", "10.1.0.7", "10.1.0.7",
-			"10.1.9.9", "10.2.0.7", "2001:db8::7", "2001:db8:0:1::7", "fd00::7", "ff0e::ffff:a01:7", "febf::1")
+		slots[i] = oneOf("-", "-", "fe80::1", "fe80::1", "fe80:0:0:1::1", "fe80::", "169.254.3.4", "10.1.0.7",
+			"10.1.0.7", "10.1.9.9", "10.2.0.7",
+			"2001:db8::7", "2001:db8:0:1::7", "fd00::7", "ff0e::ffff:a01:7", "febf::1")
 		if slots[i] != "-" {
 			slots[i] += "/v" + oneOf("1", "2", "2", "1")
 		}

@@ -183,24 +183,35 @@ func endCauses(in *input, end event.Event) []candidate {
 	if len(events) > 1 && !slices.ContainsFunc(events[1:], func(e event.Event) bool { return !e.IsWait() }) {
 		lost = "the others waited for it"
 	}
-	const aborted, usage = -6, 2
 	switch {
 	case end.Kind == event.TimeLimit:
 		return outOfTime(in.run, events)
-	case end.Kind == event.Exit && end.Code == usage && len(refusals(in)) > 0:
-		return advised(programAdvice, possible(story.UnknownCause, "the program did not take its arguments",
-			refusals(in)...))
-	case end.Kind == event.Exit && end.Code == aborted && quotesBefore(in, end):
-		return lastWarning(in)
 	case end.IsAnnounced():
 		return likely(story.PeerDied, ended(in.run, end)+", before any process reported a failure", events...)
-	case end.Kind == event.Exit && end.Code == -7:
+	case end.Kind == event.Exit:
+		if found := exitCauses(in, end, events, lost); len(found) > 0 {
+			return found
+		}
+	}
+	return likely(story.PeerDied, ended(in.run, end)+"; "+lost, events...)
+}
+
+// exitCauses returns what the exit code of a process tells by itself, nil if nothing.
+func exitCauses(in *input, end event.Event, events []event.Event, lost string) []candidate {
+	const aborted, bus, usage = -6, -7, 2
+	switch refused := refusals(in); {
+	case end.Code == usage && len(refused) > 0:
+		return advised(programAdvice, possible(story.UnknownCause, "the program did not take its arguments",
+			refused...))
+	case end.Code == aborted && quotesBefore(in, end):
+		return lastWarning(in)
+	case end.Code == bus:
 		return slices.Concat(
 			likely(story.ShmTooSmall, in.run.Who(end)+" ended by SIGBUS: shared memory was full", events...),
 			possible(story.PeerDied, lost, end),
 		)
 	}
-	return likely(story.PeerDied, ended(in.run, end)+"; "+lost, events...)
+	return nil
 }
 
 // refusals returns the first lines with which Python's argparse refused the arguments of the program, which then exits

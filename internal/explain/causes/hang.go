@@ -52,20 +52,20 @@ func outOfTime(run *facts.Run, events []event.Event) []candidate {
 	const ended = "the scheduler ended the job at its time limit"
 	end := run.Log.Ends[events[0].At.File]
 	since, known := end.SinceStep(events[0].Time)
-	said := end.Said.Year() > 0 && events[0].Time.Year() > 0
-	quiet := events[0].Time.Sub(end.Said)
 	switch known = known && end.Progress > 0 && end.Progress < events[0].At.Line && since >= 0; {
 	case known && since <= end.Usual():
 		return advised(shortLimitAdvice, possible(story.UnknownCause,
 			fmt.Sprintf("%s, %s after its last step: it did not hang", ended, seconds(since)), events...))
 	case known:
 		return likely(story.HangTimeout, fmt.Sprintf("%s, %s after its last step", ended, seconds(since)), events...)
-	case end.Progress == 0 && len(run.Log.Ranks) == 0 && said && quiet >= 0 && quiet <= end.Usual():
-		return advised(shortLimitAdvice, possible(story.UnknownCause,
-			fmt.Sprintf("%s, %s after its last line: it did not hang", ended, seconds(quiet)), events...))
 	case end.Progress == 0 && len(run.Log.Ranks) == 0:
-		return possible(story.UnknownCause, ended+"; no line is of NCCL or counts a step, so it may have hung, or needed "+
-			"more time", events...)
+		quiet := events[0].Time.Sub(end.Said)
+		if end.Said.Year() > 0 && events[0].Time.Year() > 0 && quiet >= 0 && quiet <= end.Usual() {
+			return advised(shortLimitAdvice, possible(story.UnknownCause,
+				fmt.Sprintf("%s, %s after its last line: it did not hang", ended, seconds(quiet)), events...))
+		}
+		return possible(story.UnknownCause, ended+"; no line is of NCCL or counts a step, so it may have hung, or "+
+			"needed more time", events...)
 	case end.Progress == 0:
 		return likely(story.HangTimeout, ended+"; no failure was logged before", events...)
 	}

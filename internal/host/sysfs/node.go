@@ -114,8 +114,8 @@ func crioMemlock(text string) (m memlockSetting) {
 
 const unitMemlock = "LimitMEMLOCK"
 
-// unitLimit finds LimitMEMLOCK in the section Service of a unit. systemd strips blanks around the value, and ignores one
-// that it cannot read: an earlier one holds then. Older recordings have the setting without its section.
+// unitLimit finds LimitMEMLOCK in the section Service of a unit. systemd strips blanks around the value, and ignores
+// one that it cannot read: an earlier one holds then. Older recordings have the setting without its section.
 func unitLimit(text string) (m memlockSetting) {
 	section := ""
 	for line := range strings.Lines(text) {

@@ -35,8 +35,8 @@ func live() Machine {
 }
 
 // environ returns the variables of this process, and of the container's first process the ones with a dash in the name:
-// dash, busybox and mksh do not pass them on (tried: 0.5.12, 1.35.0, 59c). A device plugin makes them of the name of its
-// resource.
+// dash, busybox and mksh do not pass them on (tried: 0.5.12, 1.35.0, 59c). A device plugin makes them of the name of
+// its resource.
 func environ() []string {
 	first, _ := os.ReadFile("/proc/1/environ") // not readable: of another user
 	return withDashed(os.Environ(), string(first))

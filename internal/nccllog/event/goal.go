@@ -70,7 +70,10 @@ var statedForms = forms{
 	{words: []string{"RESULT,"}, form: regexp.MustCompile(`^RESULT,\w+,\w*,`), whole: true},
 	// uvicorn, which also stops in order when its engine has died
 	{words: []string{"Application shutdown complete"}},
-	{words: []string{"with exit code"}, form: regexp.MustCompile(`(?i)\b(?:completed|finished|done|ended) with exit code:? 0\b`)},
+	{
+		words: []string{"with exit code"},
+		form:  regexp.MustCompile(`(?i)\b(?:completed|finished|done|ended) with exit code:? 0\b`),
+	},
 	// LSF's report
 	{words: []string{"Subject: Job "}, form: regexp.MustCompile(`Subject: Job \d+: <.*> in cluster <.*> Done$`)},
 	{words: []string{" exits successfully"}, form: regexp.MustCompile(`Process \d+ exits successfully`)}, // DeepSpeed

@@ -83,7 +83,8 @@ func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // LabelOf returns the prefix that a launcher put in front of a line, which tells processes apart that NCCL does not
 // name: "[1,0]<stdout>:" of mpirun, "[rank3]:" of PyTorch, "[default3]:" of torchrun, "3: " of srun, "pod-0: ",
-// "[3] " of MPICH, "[pod/x/c] " of kubectl and "(RayWorker pid=12, ip=10.0.0.3) " of Ray. number is the rank, or -1 if it is unknown.
+// "[3] " of MPICH, "[pod/x/c] " of kubectl and "(RayWorker pid=12, ip=10.0.0.3) " of Ray. number is the rank, or -1 if
+// it is unknown.
 func LabelOf(line []byte) (label []byte, number int) {
 	text := withoutTime(bytes.TrimLeft(line[:min(len(line), 160)], " "))
 	if len(text) > 20 && text[10] == 'T' && text[4] == '-' { // the time of kubectl or a container runtime

@@ -12,8 +12,9 @@ const mpirunTime = `[A-Z][a-z][a-z] [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4}
 // --timestamp-output or both.
 var tag = regexp.MustCompile(`(?:` + mpirunTime + `)?((?:\[\d+,\d+\])?<std(?:out|err|diag)>:)`)
 
-// Untagged returns a line without the tags that Open MPI put into it: it begins a new piece after 4,095 bytes, and
-// wherever the process wrote in several parts. The tag in front of the line stays, and so do tags of other processes.
+// Untagged returns a line without the tags that Open MPI put into it: it begins a new piece after at most 4,096 bytes,
+// and wherever the process wrote in several parts. The tag in front of the line stays, and so do tags of other
+// processes.
 func Untagged(line []byte) []byte {
 	const name = "<std"
 	if bytes.Count(line, []byte(name)) < 2 {

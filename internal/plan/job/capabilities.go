@@ -12,8 +12,8 @@ import (
 	"github.com/railhead/railhead/internal/plan/podspec"
 )
 
-// capabilityFaults reports containers that spell IPC_LOCK in another way, and if the pods need it a container that drops
-// it, too.
+// capabilityFaults reports containers that spell IPC_LOCK in another way, and if the pods need it a container that
+// drops it, too.
 func capabilityFaults(o *Options, s cluster.Server, templates []map[string]any, needed bool) (d plan.Draft) {
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
@@ -55,8 +55,8 @@ func misspelt(d *plan.Draft, o *Options, s cluster.Server, c map[string]any) {
 		case !isIPCLock(entry) || entry == plan.CapIPCLock:
 		case s.OpenShift():
 			d.Report(plan.Failure(access.PodMemlock, targetOf(o).Ref(),
-				fmt.Sprintf("container %v adds the capability %s: an SCC that allows %s refuses that spelling", c["name"],
-					entry, plan.CapIPCLock),
+				fmt.Sprintf("container %v adds the capability %s: an SCC that allows %s refuses that spelling",
+					c["name"], entry, plan.CapIPCLock),
 				check.Observed("securityContext.capabilities.add", entry, plan.CapIPCLock),
 				check.ByUser("Write IPC_LOCK.")))
 		case strings.HasPrefix(strings.ToUpper(entry), "CAP_"):
@@ -71,11 +71,11 @@ func dropsIPCLock(d *plan.Draft, o *Options, c map[string]any) {
 	for _, entry := range capabilitiesOf(c, "drop") {
 		if isIPCLock(entry) {
 			d.Report(plan.Failure(access.PodMemlock, targetOf(o).Ref(),
-				fmt.Sprintf("container %v drops the capability %s, which it needs to lock the memory that RDMA registers: "+
-					"the container runtime drops it after it adds it", c["name"], entry),
+				fmt.Sprintf("container %v drops the capability %s, which it needs to lock the memory that RDMA "+
+					"registers: the container runtime drops it after it adds it", c["name"], entry),
 				check.Observed("securityContext.capabilities.drop", entry, "without it"),
-				check.ByUser("Remove it from drop; ALL may stay there. Or lift the memlock limit on the nodes, and use "+
-					"--memlock node.")))
+				check.ByUser("Remove it from drop; ALL may stay there. Or lift the memlock limit on the nodes, and "+
+					"use --memlock node.")))
 		}
 	}
 }

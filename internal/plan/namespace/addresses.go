@@ -81,7 +81,8 @@ func checkRange(config ipam) error {
 		config.Start, config.End = first, last
 	}
 	for _, end := range []struct{ field, text string }{{"range_start", config.Start}, {"range_end", config.End}} {
-		if a, err := netip.ParseAddr(strings.TrimSpace(end.text)); end.text != "" && (err != nil || !subnet.Contains(a)) {
+		a, err := netip.ParseAddr(strings.TrimSpace(end.text))
+		if end.text != "" && (err != nil || !subnet.Contains(a)) {
 			return fmt.Errorf("%s %s is not in %s: whereabouts would ignore it", end.field, end.text, subnet)
 		}
 	}
@@ -90,8 +91,8 @@ func checkRange(config ipam) error {
 		return fmt.Errorf("the range ends at %s, before it starts: whereabouts would ignore its end", config.End)
 	}
 	if gateway, err := netip.ParseAddr(config.Gateway); err == nil && mayAssign(config, subnet, gateway) {
-		return fmt.Errorf(`the gateway %s is in the range, and whereabouts would give it to a pod: add "exclude": ["%s/%d"]`,
-			gateway, gateway, gateway.BitLen())
+		return fmt.Errorf("the gateway %s is in the range, and whereabouts would give it to a pod: "+
+			`add "exclude": ["%s/%d"]`, gateway, gateway, gateway.BitLen())
 	}
 	return nil
 }
@@ -154,8 +155,8 @@ func refuseTuning(d *draft) {
 			"that, may not set arp_ignore on OpenShift, and no pod would start",
 		check.Observed("--ipam", d.IPAM, "a subnet for each rail"),
 		check.ByUser("Give each rail its own subnet. Otherwise add ^net.ipv4.conf.IFNAME.arp_ignore$ and "+
-			"^net.ipv4.conf.IFNAME.arp_announce$ to the allowlist, and both settings to metaPlugins of a SriovNetwork: "+
-			"setup then does the same.",
+			"^net.ipv4.conf.IFNAME.arp_announce$ to the allowlist, and both settings to metaPlugins of a "+
+			"SriovNetwork: setup then does the same.",
 			"railhead setup namespace "+d.Namespace+" --rail-subnets 10.0.0.0/16",
 			"oc -n openshift-multus edit configmap cni-sysctl-allowlist"))
 }

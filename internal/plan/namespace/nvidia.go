@@ -71,9 +71,9 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 	return changes
 }
 
-// refuseOneSubnet fails for several rails in one subnet if a HostDeviceNetwork makes one of them. Up to 26.4 the operator
-// writes its attachment with a single plugin (Mellanox/network-operator manifests/state-hostdevice-network), so nothing
-// keeps the rails from answering ARP for each other; spec.metaPlugins of 26.7 is not used.
+// refuseOneSubnet fails for several rails in one subnet if a HostDeviceNetwork makes one of them. Up to 26.4 the
+// operator writes its attachment with a single plugin (Mellanox/network-operator manifests/state-hostdevice-network),
+// so nothing keeps the rails from answering ARP for each other; spec.metaPlugins of 26.7 is not used.
 func (d *draft) refuseOneSubnet(rails []nvidiaRail) {
 	owned := func(r nvidiaRail) bool { return !r.Shared }
 	if !d.oneSubnet || !slices.ContainsFunc(rails, owned) {

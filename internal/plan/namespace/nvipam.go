@@ -78,8 +78,8 @@ func blocks(subnet netip.Prefix, size int64) int64 {
 // nicLabel is on nodes with a card of NVIDIA, by Node Feature Discovery, which NVIDIA's network operator needs.
 const nicLabel = "feature.node.kubernetes.io/pci-15b3.present"
 
-// poolNodes returns the selector of the nodes that offer a resource, and their number, at least 1: by the label of their
-// cards if all have it, otherwise by their names. Without such a node there is no selector, and all nodes count.
+// poolNodes returns the selector of the nodes that offer a resource, and their number, at least 1: by the label of
+// their cards if all have it, otherwise by their names. Without such a node there is no selector, and all nodes count.
 func poolNodes(s cluster.State, resource string) (selector map[string]any, nodes int) {
 	offer := func(n cluster.Node) bool { return n.Allocatable[resource] > 0 }
 	labelled := func(n cluster.Node) bool { return n.Labels[nicLabel] == "true" }

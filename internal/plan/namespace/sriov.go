@@ -172,7 +172,7 @@ func sriovSpec(d *draft, p cluster.SriovPolicy, addresses string) (kind string, 
 func noteHostLocal(d *draft, network string, config any) {
 	if slices.Contains(fields(config, "type"), "host-local") {
 		d.plan.Note("The IPAM of %s is host-local, which assigns addresses on each node separately, and for each "+
-			"SriovNetwork: pods on different nodes, and pods of namespaces with another one of the same subnet, may get "+
-			"the same address. whereabouts assigns them for the whole cluster.", network)
+			"SriovNetwork: pods on different nodes, and pods of namespaces with another one of the same subnet, may "+
+			"get the same address. whereabouts assigns them for the whole cluster.", network)
 	}
 }

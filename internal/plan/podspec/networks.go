@@ -51,8 +51,8 @@ func (n Networks) Has(namespace, name string) bool {
 }
 
 // With returns the text of the annotation with attachments of the pod's namespace added. A name that is given several
-// times is listed as often. Where the place of an added attachment gives it the name of another one's interface, it gets
-// a name of its own.
+// times is listed as often. Where the place of an added attachment gives it the name of another one's interface, it
+// gets a name of its own.
 func (n Networks) With(namespace string, names ...string) (string, error) {
 	selections, own := n.selections(), len(n.Names)
 	listed := map[string]int{}

@@ -59,8 +59,8 @@ func sriovPart(s cluster.State, o Options) part {
 			continue
 		}
 		if name := resourceName(n.name); plan.TrainerTakesForGPU(name) {
-			p.Note("Kubeflow Trainer takes the resource %s for GPUs, because of its name: set numProcPerNode in TrainJobs "+
-				"that run MPI.", name)
+			p.Note("Kubeflow Trainer takes the resource %s for GPUs, because of its name: set numProcPerNode in "+
+				"TrainJobs that run MPI.", name)
 		}
 		if o.VFs > n.maxVFs() {
 			p.Report(tooManyVFs(n, o.VFs))

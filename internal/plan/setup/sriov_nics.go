@@ -174,8 +174,8 @@ func linkSpeed(i cluster.SriovInterface) float64 {
 	return speed
 }
 
-// policyFor returns the policy in force that creates virtual functions of a NIC, preferably with RDMA, with the MTU that
-// they get. Railhead's own does not count if another number or MTU of them is requested.
+// policyFor returns the policy in force that creates virtual functions of a NIC, preferably with RDMA, with the MTU
+// that they get. Railhead's own does not count if another number or MTU of them is requested.
 func policyFor(
 	s cluster.State, o Options, own cluster.SriovPolicy, node cluster.Node, i cluster.SriovInterface,
 ) (found cluster.SriovPolicy, ok bool) {

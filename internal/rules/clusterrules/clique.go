@@ -19,7 +19,9 @@ const cliqueLabel = "nvidia.com/gpu.clique"
 func nvlinkCliques(v view) []check.Finding {
 	inDomain := func(p cluster.Pod) bool {
 		return slices.ContainsFunc(claimsOf(v.state, p), func(c cluster.ResourceClaim) bool {
-			return slices.ContainsFunc(c.Devices, func(d cluster.ClaimedDevice) bool { return d.Driver == cluster.DRAIMEX })
+			return slices.ContainsFunc(c.Devices, func(d cluster.ClaimedDevice) bool {
+				return d.Driver == cluster.DRAIMEX
+			})
 		})
 	}
 	var jobs []string

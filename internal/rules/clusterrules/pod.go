@@ -56,7 +56,8 @@ func (v view) doubled(p cluster.Pod) []check.Finding {
 	for _, r := range resources {
 		if p.Requests[r] == 2*attached[r] {
 			evidence = append(evidence, check.Evidence{
-				Source: "requests of " + r, Got: fmt.Sprint(p.Requests[r]), Want: fmt.Sprintf("%d, as attachments", attached[r]),
+				Source: "requests of " + r, Got: fmt.Sprint(p.Requests[r]),
+				Want: fmt.Sprintf("%d, as attachments", attached[r]),
 			})
 		}
 	}
@@ -65,11 +66,12 @@ func (v view) doubled(p cluster.Pod) []check.Finding {
 	}
 	return []check.Finding{{
 		Check: PodResources, Status: check.Warn, Subject: check.PodRef(p.Namespace, p.Name),
-		Summary: "pod " + p.Name + " requests twice as many devices as it has attachments: half of them have no network, " +
-			"and fewer pods fit on a node",
+		Summary: "pod " + p.Name + " requests twice as many devices as it has attachments: half of them have no " +
+			"network, and fewer pods fit on a node",
 		Evidence: evidence,
-		Fix: check.ByAdmin("The network-resources-injector adds to what a pod requests if enableHonorExistingResources is "+
-			"true: set it to false, or let pods request no devices of attachments themselves.",
+		Fix: check.ByAdmin("The network-resources-injector adds to what a pod requests if "+
+			"enableHonorExistingResources is true: set it to false, or let pods request no devices of attachments "+
+			"themselves.",
 			"kubectl get configmaps -A | grep nri-control-switches"),
 	}}
 }

@@ -42,8 +42,9 @@ func failedSriovNode(s cluster.State, n cluster.SriovNode) check.Finding {
 			"kubectl -n "+s.SriovNamespace()+" logs ds/sriov-network-config-daemon --tail=50"),
 	}
 	if n.LockedDown() {
-		f.Fix = check.ByAdmin("The policy is not at fault: with Secure Boot the kernel is locked down, and the operator "+
-			"cannot configure NVIDIA's cards. Disable Secure Boot in the firmware of the node; the operator then retries.",
+		f.Fix = check.ByAdmin("The policy is not at fault: with Secure Boot the kernel is locked down, and the "+
+			"operator cannot configure NVIDIA's cards. Disable Secure Boot in the firmware of the node; the operator "+
+			"then retries.",
 			"oc debug node/"+n.Node+" -- chroot /host mokutil --sb-state",
 			"oc debug node/"+n.Node+" -- cat /sys/kernel/security/lockdown")
 	}

@@ -21,10 +21,10 @@ var injections = []kind{
 		words:   anyOf(`unresolvable CDI devices? ([^\s,]*[^\s,:])`),
 		summary: "the CDI specifications on {on} do not give {1}, a device that {pod} was given",
 		fix: check.ByAdmin("See which file describes it. None: restart the pod on that node that writes the "+
-			"specifications, nvidia-container-toolkit or the plugin of the DRA driver; a device plugin and a toolkit of "+
-			"different releases may also name devices differently. Two files of one folder: then neither counts, so "+
-			"remove one; a restart does not help. One file: it is not valid, so all of its devices are missing; write it "+
-			"again.", namesCDI, listCDI, nvidiaPods),
+			"specifications, nvidia-container-toolkit or the plugin of the DRA driver; a device plugin and a toolkit "+
+			"of different releases may also name devices differently. Two files of one folder: then neither counts, "+
+			"so remove one; a restart does not help. One file: it is not valid, so all of its devices are missing; "+
+			"write it again.", namesCDI, listCDI, nvidiaPods),
 		example: `CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=0`,
 	},
 	{

@@ -254,30 +254,30 @@ var attachments = []kind{
 	},
 	{
 		words: anyOf(`Sysctl (\S+) is not allowed`),
-		summary: "the plugin tuning may not set {1}, which an attachment of {pod} wants: the cluster's allowlist does " +
-			"not have it",
-		fix: check.ByAdmin("Give every rail its own subnet, and leave the setting out of the attachment: arp_ignore and "+
-			"arp_announce are not needed then. Otherwise add it to the allowlist, on OpenShift a ConfigMap; the pod then "+
-			"starts by itself.",
+		summary: "the plugin tuning may not set {1}, which an attachment of {pod} wants: the cluster's allowlist " +
+			"does not have it",
+		fix: check.ByAdmin("Give every rail its own subnet, and leave the setting out of the attachment: arp_ignore "+
+			"and arp_announce are not needed then. Otherwise add it to the allowlist, on OpenShift a ConfigMap; the "+
+			"pod then starts by itself.",
 			configOf, "oc -n openshift-multus edit configmap cni-sysctl-allowlist"),
 		example: `plugin type="tuning" failed (add): Sysctl net.ipv4.conf.IFNAME.arp_ignore is not allowed. Only the ` +
 			`following sysctls are allowed: [^net.ipv4.conf.IFNAME.arp_notify$]`,
 	},
 	{
 		words: anyOf(`interface name (\S+) already exists`),
-		summary: "two attachments of {pod} would get the interface {1}: one asks for it, and another one gets it by its " +
-			"place in the annotation",
-		fix: check.ByUser("The n-th attachment without a name gets net<n>. Give each its own name, NAME@INTERFACE, or none "+
-			"of them one.", networksOf),
+		summary: "two attachments of {pod} would get the interface {1}: one asks for it, and another one gets it by " +
+			"its place in the annotation",
+		fix: check.ByUser("The n-th attachment without a name gets net<n>. Give each its own name, NAME@INTERFACE, or "+
+			"none of them one.", networksOf),
 		example: `validateIfName: interface name net2 already exists`,
 	},
 	{
 		words: anyOf(`Failed to parse interface name: .*interface name '(.*)'`),
-		summary: "the interface name {1}, which the annotation of {pod} asks for, is none: it has more than 15 characters, " +
-			"a blank or a slash",
+		summary: "the interface name {1}, which the annotation of {pod} asks for, is none: it has more than 15 " +
+			"characters, a blank or a slash",
 		fix: check.ByUser("Correct the part after @, or leave it out.", networksOf),
-		example: `parsePodNetworkAnnotation: parsePodNetworkObjectName: Failed to parse interface name: must be less than ` +
-			`15 chars and not contain '/' or spaces. interface name 'net-of-rail-one1'`,
+		example: `parsePodNetworkAnnotation: parsePodNetworkObjectName: Failed to parse interface name: must be less ` +
+			`than 15 chars and not contain '/' or spaces. interface name 'net-of-rail-one1'`,
 	},
 	{
 		words:   anyOf(`Annotation JSON format`),
