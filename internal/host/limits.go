@@ -129,24 +129,31 @@ func IsSystemdLimit(text string) bool {
 	return ok && ok2 && s <= h
 }
 
-// systemdSize reads "infinity", or numbers with units of powers of 1024, such as 64K, 1.5G or 1G 512M (systemd
-// src/basic/parse-util.c parse_size).
+// systemdSize reads "infinity", or numbers with units of powers of 1024, the largest first, such as 64K, 1.5G or
+// 1G 512M (systemd src/basic/parse-util.c parse_size). It counts in uint64, which differs above 2^53.
 func systemdSize(text string) (bytes float64, ok bool) {
 	if text == "infinity" {
 		return math.MaxFloat64, true
 	}
-	for ok = text != ""; ok && text != ""; {
+	const units, blanks = " BKMGTPE", " \t"
+	for last := len(units); text != ""; {
+		text = strings.TrimPrefix(strings.TrimLeft(text, blanks), "+")
 		digits := len(text) - len(strings.TrimLeft(text, "0123456789."))
 		n, err := strconv.ParseFloat(text[:digits], 64)
-		ok = err == nil && text[0] != '.'
-		text = strings.TrimLeft(text[digits:], " \t")
-		if text != "" && ok {
-			unit := strings.IndexByte("BKMGTPE", text[0])
-			ok = unit >= 0
-			n *= float64(uint64(1) << (10 * max(unit, 0)))
-			text = strings.TrimLeft(text[1:], " \t")
+		if err != nil || text[0] == '.' {
+			return 0, false
 		}
-		bytes += n
+		unit := 0
+		if text = strings.TrimLeft(text[digits:], blanks); text != "" {
+			if i := strings.IndexByte(units, text[0]); i > 0 {
+				unit, text = i, text[1:]
+			}
+		}
+		if unit >= last || text != "" && strings.Trim(text, blanks) == "" {
+			return 0, false
+		}
+		last = unit
+		bytes, ok = bytes+n*float64(uint64(1)<<(10*max(unit-1, 0))), true
 	}
-	return bytes, ok
+	return bytes, ok && bytes < math.MaxUint64
 }

@@ -21,7 +21,10 @@ func (s *Snapshot) FileSetting(name string) (value, file string, set bool) {
 }
 
 // accepted reports whether NCCL uses a value: it ignores an empty one (src/misc/param.cc), and for NCCL_SOCKET_IFNAME
-// one of a single character (src/misc/socket.cc).
+// one of a single character (src/misc/socket.cc). UCX takes an empty list of transports for one.
 func accepted(name, value string) bool {
+	if name == "UCX_TLS" {
+		return true
+	}
 	return value != "" && (name != "NCCL_SOCKET_IFNAME" || len(value) > 1)
 }

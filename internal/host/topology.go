@@ -2,8 +2,9 @@ package host
 
 import (
 	"errors"
-	"strconv"
-	"strings"
+	"fmt"
+	"io"
+	"slices"
 )
 
 // Topology is the file from which NCCL takes the paths between GPUs and NICs: NCCL_TOPO_FILE, or the file that
@@ -12,6 +13,8 @@ type Topology struct {
 	Path      string                 `json:"path"`
 	Origin    string                 `json:"origin,omitempty"` // of the variable; empty: NCCL finds the file itself
 	Functions Fact[[]PlacedFunction] `json:"functions,omitzero"`
+	// Refused is why NCCL's initialization fails with the file, in its own words.
+	Refused string `json:"refused,omitempty"`
 }
 
 // PlacedFunction is a PCI function with the path that a topology file gives it. Its host bridge is a CPU of the file.
@@ -36,31 +39,35 @@ func (t *Topology) Place(a PCIAddress) (PlacedFunction, bool) {
 
 var (
 	errNoSystem = errors.New("not a topology of NCCL: it has no <system>")
-	errNoPCI    = errors.New("it has no PCI function")
+	errNoPCI    = errors.New("it has no PCI function by the name that /sys gives it, such as 0000:3b:00.0")
 )
 
 // ParseTopology reads the PCI functions of a topology file of NCCL: <cpu numaid> elements with nested <pci busid>
-// elements (NCCL src/graph/xml.cc). Other elements are passed over. A bridge whose address is none of PCI, as in
-// files for virtual machines, gets one that no function has.
+// elements (NCCL src/graph/xml.cc). Elements that NCCL does not know there are passed over with all that they contain.
+// A bridge whose address is none of PCI, as in files for virtual machines, gets one that no function has; so does a
+// function whose address is not written as /sys has it, which NCCL takes for another one. The error is a *RefusedError
+// if NCCL's initialization fails.
 func ParseTopology(text string) ([]PlacedFunction, error) {
-	p := topologyParser{}
+	p := topologyParser{reader: topologyReader{text}}
 	for {
-		_, rest, found := strings.Cut(text, "<")
-		if !found {
+		e, err := p.reader.next()
+		if err == nil {
+			err = p.element(e)
+		}
+		if err == io.EOF { //nolint:errorlint // next returns it unwrapped
 			break
 		}
-		if comment, isComment := strings.CutPrefix(rest, "!--"); isComment {
-			_, text, _ = strings.Cut(comment, "-->")
-			continue
+		if err != nil {
+			return nil, err
 		}
-		tag, after, closed := strings.Cut(rest, ">")
-		if !closed {
-			break
-		}
-		p.tag(tag)
-		text = after
 	}
 	switch {
+	case len(p.open) > 0 && p.open[len(p.open)-1].known:
+		return nil, refused("XML Parse : unterminated %s", p.open[len(p.open)-1].name)
+	case len(p.open) > 0:
+		return nil, refused("XML Parse : unterminated")
+	case p.noNUMA:
+		return nil, refused("Attribute numaid of node cpu not found")
 	case !p.system:
 		return nil, errNoSystem
 	case len(p.functions) == 0:
@@ -69,58 +76,98 @@ func ParseTopology(text string) ([]PlacedFunction, error) {
 	return p.functions, nil
 }
 
-// topologyParser goes through the tags of a file.
+// topologyParser goes through the elements of a file.
 type topologyParser struct {
+	reader    topologyReader
+	open      []openElement
 	system    bool
 	cpu       string
 	numa      int
-	above     []PCIAddress // the bridges around the present tag
+	noNUMA    bool         // of a CPU, which NCCL finds after it has read the file
+	above     []PCIAddress // the bridges around the present element
 	unnamed   uint8        // bridges without an address of PCI
 	functions []PlacedFunction
 }
 
-func (p *topologyParser) tag(tag string) {
-	name, attributes, _ := strings.Cut(strings.TrimSpace(tag), " ")
-	switch strings.TrimSuffix(name, "/") {
-	case "system":
-		p.system = true
-	case "cpu":
-		p.cpu, p.above = "cpu"+attribute(attributes, "numaid"), nil
-		p.numa = numaOf(attribute(attributes, "numaid"))
-	case "pci":
-		p.pci(attribute(attributes, "busid"), strings.HasSuffix(tag, "/"))
-	case "/pci":
-		p.above = p.above[:max(len(p.above)-1, 0)]
+// openElement is an element around the present one. NCCL passes over those that it does not know, and over all that
+// they contain.
+type openElement struct {
+	name  string
+	known bool
+}
+
+// knows reports whether NCCL knows an element within another one; "" is the file.
+func knows(around, name string) bool {
+	switch around + "/" + name {
+	case "/system", "system/cpu", "cpu/pci", "cpu/nic", "pci/pci", "pci/gpu", "pci/nic", "pci/pcilink", "gpu/nvlink",
+		"gpu/c2c", "nic/net":
+		return true
+	}
+	return false
+}
+
+func (p *topologyParser) element(e element) error {
+	around := openElement{known: true}
+	if n := len(p.open); n > 0 {
+		around = p.open[n-1]
+		if e.kind == closing {
+			p.open = p.open[:n-1]
+			if around.known && around.name != e.name {
+				return refused("XML Mismatch : %s / %s", around.name, e.name)
+			}
+			p.leave(around)
+			return nil
+		}
+	}
+	this := openElement{e.name, around.known && knows(around.name, e.name)}
+	if this.known {
+		if err := p.enter(e); err != nil {
+			return err
+		}
+	}
+	if e.kind == empty {
+		p.leave(this)
+	} else {
+		p.open = append(p.open, this)
+	}
+	return nil
+}
+
+func (p *topologyParser) leave(e openElement) {
+	if e.known && e.name == "pci" {
+		p.above = p.above[:len(p.above)-1]
 	}
 }
 
-func (p *topologyParser) pci(busID string, empty bool) {
+func (p *topologyParser) enter(e element) error {
+	switch e.name {
+	case "system":
+		p.system = true
+		version, found := e.number("version")
+		switch {
+		case !found:
+			return refused("Attribute version of node system not found")
+		case version != 1:
+			return refused("XML Topology has wrong version %d, 1 needed", version)
+		}
+	case "cpu":
+		numa, found := e.number("numaid")
+		p.cpu, p.numa, p.noNUMA = fmt.Sprint("cpu", numa), numa, p.noNUMA || !found
+	case "pci":
+		p.pci(e)
+	}
+	return nil
+}
+
+func (p *topologyParser) pci(e element) {
+	busID, _ := e.attribute("busid")
 	a, ok := parsePCIAddress(busID)
-	if !ok {
+	if ok = ok && a.String() == busID; !ok {
 		a = PCIAddress{Domain: 1<<32 - 1, Bus: p.unnamed}
 		p.unnamed++
 	}
-	hops := append(append([]PCIAddress{}, p.above...), a)
+	p.above = append(slices.Clone(p.above), a)
 	if ok {
-		p.functions = append(p.functions, PlacedFunction{a, p.numa, PCIPath{HostBridge: p.cpu, Hops: hops}})
+		p.functions = append(p.functions, PlacedFunction{a, p.numa, PCIPath{HostBridge: p.cpu, Hops: p.above}})
 	}
-	if !empty {
-		p.above = hops
-	}
-}
-
-// attribute returns the value of an attribute of a tag; "" without it.
-func attribute(attributes, name string) string {
-	_, value, _ := strings.Cut(" "+strings.Join(strings.Fields(attributes), " "), " "+name+`="`)
-	value, _, _ = strings.Cut(value, `"`)
-	return value
-}
-
-// numaOf reads the number of a NUMA node; -1 if there is none, as the kernel writes it.
-func numaOf(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return -1
-	}
-	return n
 }

@@ -1,13 +1,15 @@
 package host
 
 import (
+	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-const topology = `<?xml version="1.0"?>
-<!-- <pci busid="0009:00:00.0"/> -->
+const topology = `<!-- <pci busid="0009:00:00.0"/> -->
 <system version="1">
   <cpu numaid="0" affinity="0000ffff" arch="x86_64">
     <pci busid="ffffff:ff:01.0" class="0x060400" link_speed="16 GT/s">
@@ -17,9 +19,10 @@ const topology = `<?xml version="1.0"?>
   </cpu>
   <cpu numaid="1" affinity="ffff0000">
     <pci busid="nothing of PCI" class="0x060400">
-      <pci busid="0002:00:00.0"
-           class="0x030200" />
+      <pci busid='0002:00:00.0' class="0x030200" />
+      <pci busid="00000000:0A:00.0" class="0x030200"/>
     </pci>
+    <bridge><pci busid="0003:00:00.0"/></bridge>
     <pci busid="0102:00:00.0" class="0x020700"/>
   </cpu>
 </system>`
@@ -39,11 +42,39 @@ func TestParseTopology(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for name, text := range map[string]string{
-		"empty": "", "no system": `<pci busid="0001:00:00.0"/>`, "no function": `<system version="1"><cpu numaid="0"/></system>`,
-		"cut off": `<system version="1"`,
+		"empty": "", "no function": `<system version="1"><cpu numaid="0"/></system>`,
+		"functions by other names": `<system version="1"><cpu numaid="0"><pci busid="0000:3B:00.0"/></cpu></system>`,
 	} {
-		if _, err := ParseTopology(text); err == nil {
-			t.Errorf("%s: no error", name)
+		if _, err := ParseTopology(text); err == nil || errors.As(err, new(*RefusedError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ParseTopology(`<system version="1"><cpu/></system>`); !errors.As(err, new(*RefusedError)) {
+		t.Errorf("no numaid: %v", err)
+	}
+}
+
+// TestTopologies compares files with the answers of NCCL's own code: xmlLoadSub of 2.28.9, without a device. Each line has
+// the addresses that the file places, or what NCCL says as it refuses it, and the file with \x0a, \x09 and \x0d.
+func TestTopologies(t *testing.T) {
+	answers, err := os.ReadFile("testdata/topology.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unescaped := strings.NewReplacer(`\x0a`, "\n", `\x09`, "\t", `\x0d`, "\r")
+	for line := range strings.Lines(string(answers)) {
+		want, file, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		functions, err := ParseTopology(unescaped.Replace(file))
+		var got []string
+		for _, f := range functions {
+			got = append(got, f.Path.HostBridge+":"+f.Address.String())
+		}
+		answer := strings.Join(got, " ")
+		if refused := new(RefusedError); errors.As(err, &refused) {
+			answer = strings.TrimSpace(refused.Text)
+		}
+		if answer != strings.ReplaceAll(want, `\x09`, `\t`) {
+			t.Errorf("%s\n%s\nNCCL: %s", file, answer, want)
 		}
 	}
 }

@@ -23,44 +23,53 @@ type filter struct {
 type entry struct {
 	text string // as written
 	name string
-	port int // anyPort when the entry has none
+	port int // anyPort when the entry has none; 0 matches none
 }
 
 const anyPort = -1
 
-// maxEntries is NCCL's own bound (MAX_IB_DEVS, from 2.19 on).
-const maxEntries = 32
+// NCCL's own bounds: later entries do not count (MAX_IB_DEVS, from 2.19 on; MAX_IFS).
+const (
+	maxHCAs       = 32
+	maxInterfaces = 16
+)
 
-// parseFilter never fails: an entry that NCCL cannot match matches nothing. Blanks are not trimmed.
-func parseFilter(value string) filter {
+// hcaFilter reads NCCL_IB_HCA as the versions of NCCL that were found do. Up to 2.30.4 a port is all that follows the
+// first colon, and an empty one is 0, which no device has. From 2.30.7 on it is name:port:rail:plane, and an empty port
+// is any. Without a version, what only the newer ones can mean is read as they do.
+func hcaFilter(value string, versions []version) filter {
+	hasPlanes := version{2, 30, 7}
+	older := len(versions) > 0 && versions[0].before(hasPlanes)
+	newer := len(versions) > 0 && !older
+	return parseFilter(value, maxHCAs, func(port string) int {
+		digits, _, more := strings.Cut(port, ":")
+		if digits == "" && (newer || more && !older) {
+			return anyPort
+		}
+		return host.Atoi(digits)
+	})
+}
+
+func interfaceFilter(value string) filter { return parseFilter(value, maxInterfaces, host.Atoi) }
+
+// parseFilter never fails: an entry that NCCL cannot match matches nothing. Blanks are not trimmed. port reads what
+// follows the name of an entry and a colon.
+func parseFilter(value string, bound int, port func(text string) int) filter {
 	var f filter
 	value, f.exclude = strings.CutPrefix(value, "^")
 	value, f.exact = strings.CutPrefix(value, "=")
 	for item := range strings.SplitSeq(value, ",") {
-		name, port, hasPort := strings.Cut(item, ":")
-		if name == "" || len(f.entries) == maxEntries {
+		name, rest, hasPort := strings.Cut(item, ":")
+		if name == "" || len(f.entries) == bound {
 			continue
 		}
 		e := entry{text: item, name: name, port: anyPort}
 		if hasPort {
-			digits, _, more := strings.Cut(port, ":") // 2.30: name:port:rail:plane, of which fields may be empty
-			if digits != "" || !more {
-				e.port = atoi(digits)
-			}
+			e.port = port(rest)
 		}
 		f.entries = append(f.entries, e)
 	}
 	return f
-}
-
-// atoi reads leading digits as C's does; 0 matches no port.
-func atoi(s string) int {
-	end := 0
-	for end < len(s) && end < 9 && '0' <= s[end] && s[end] <= '9' {
-		end++
-	}
-	n, _ := strconv.Atoi(s[:end])
-	return n
 }
 
 func (e entry) matches(name string, port int, exact bool) bool {
@@ -83,7 +92,7 @@ func filteredRails(c *computation, rails []rail.Rail) []rail.Rail {
 	if !set {
 		return rails
 	}
-	f := parseFilter(value)
+	f := hcaFilter(value, c.versions)
 	var kept []rail.Rail
 	var left []string
 	for _, r := range rails {
@@ -93,34 +102,48 @@ func filteredRails(c *computation, rails []rail.Rail) []rail.Rail {
 			left = append(left, r.Name())
 		}
 	}
-	finding := func(status check.Status, format string, args ...any) check.Finding {
-		return check.Finding{
-			Check: HCAFilter, Status: status, Subject: check.EnvRef("NCCL_IB_HCA"),
-			Summary: "NCCL_IB_HCA=" + visible(value) + " " + fmt.Sprintf(format, args...),
+	type fault struct {
+		status  check.Status
+		text    string
+		mistake bool
+	}
+	var faults []fault
+	active, inactive := openablePorts(c.s)
+	if len(kept) == 0 {
+		faults = append(faults, fault{check.Fail,
+			"selects none of the pod's rails (" + names(rails) + "): NCCL falls back to TCP, or fails", true})
+	} else {
+		if foreign := f.foreign(active, rails); len(foreign) > 0 {
+			faults = append(faults, fault{check.Fail,
+				"also selects " + strings.Join(foreign, ", ") + ", which this pod cannot use" + f.hint(), true})
+		}
+		if unmatched := f.unmatched(slices.Concat(active, inactive)); len(unmatched) > 0 {
+			faults = append(faults, fault{check.Warn,
+				"names " + strings.Join(unmatched, ", ") + ", which this pod does not have", true})
+		}
+	}
+	if len(left) > 0 && len(kept) > 0 {
+		faults = append(faults, fault{check.Warn,
+			fmt.Sprintf("leaves out %d of %d rails: %s", len(left), len(rails), strings.Join(left, ", ")), false})
+	}
+	for _, fault := range faults {
+		found := check.Finding{
+			Check: HCAFilter, Status: fault.status, Subject: check.EnvRef("NCCL_IB_HCA"),
+			Summary: "NCCL_IB_HCA=" + visible(value) + " " + fault.text,
 			Evidence: []check.Evidence{
 				{Source: c.origin("NCCL_IB_HCA"), Got: visible(value), Want: "=" + names(rails)},
 			},
 			Fix: check.ByUser("Name the rails exactly, or let Railhead do so with --override.",
 				"export NCCL_IB_HCA=="+names(rails)),
 		}
+		if !fault.mistake {
+			c.say(found)
+		} else if c.contradicts("NCCL_IB_HCA", found) {
+			return rails
+		}
 	}
-	contradicts := func(f check.Finding) bool { return c.contradicts("NCCL_IB_HCA", f) }
 	if len(kept) == 0 {
-		contradicts(finding(check.Fail, "selects none of the pod's rails (%s): NCCL falls back to TCP, or fails",
-			names(rails)))
 		return rails // the other rules need rails to judge
-	}
-	active, inactive := openablePorts(c.s)
-	if foreign := f.foreign(active, rails); len(foreign) > 0 && contradicts(finding(check.Fail,
-		"also selects %s, which this pod cannot use%s", strings.Join(foreign, ", "), f.hint())) {
-		return rails
-	}
-	if unmatched := f.unmatched(slices.Concat(active, inactive)); len(unmatched) > 0 && contradicts(finding(check.Warn,
-		"names %s, which this pod does not have", strings.Join(unmatched, ", "))) {
-		return rails
-	}
-	if len(left) > 0 {
-		c.say(finding(check.Warn, "leaves out %d of %d rails: %s", len(left), len(rails), strings.Join(left, ", ")))
 	}
 	return kept
 }

@@ -81,7 +81,7 @@ func parseRange(value string, ipv6 bool) gidRange {
 	const longest = 127
 	text, mask, ok := strings.Cut(value[:min(len(value), longest)], "/")
 	addr, err := netip.ParseAddr(text)
-	n, _ := strtol(mask, 10)
+	n, _ := host.Strtol(mask, 10)
 	bits, most := int32(n), int32(32) // NCCL converts it to int
 	if ipv6 {
 		most = 128

@@ -23,7 +23,7 @@ func TestPick(t *testing.T) {
 		row := strings.Split(rows.Text(), "\t")
 		slots := strings.Fields(row[3])
 		got := rulesOf(row[0], row[1], row[2]).pick(table(t, slots), len(slots))
-		if got != atoi(row[4]) {
+		if got != host.Atoi(row[4]) {
 			t.Errorf("family %q, version %q, range %q, table %s: slot %d, NCCL takes %s", row[0], row[1], row[2], row[3],
 				got, row[4])
 		}

@@ -86,8 +86,13 @@ func whyShared(misled []misfit) string {
 		"right for every version"
 }
 
-func roceRails(rails []rail.Rail) []rail.Rail {
-	return slices.DeleteFunc(slices.Clone(rails), func(r rail.Rail) bool { return r.GID == nil })
+func roceRails(rails []rail.Rail) (all []rail.Rail) {
+	for i := range rails {
+		if rails[i].GID != nil {
+			all = append(all, rails[i])
+		}
+	}
+	return all
 }
 
 // cannotChoose returns the versions that cannot choose a GID, oldest first, and why the first cannot. No version is

@@ -32,7 +32,7 @@ func GDRLevel(value string) error {
 }
 
 func gdrDistance(value string) (rail.Distance, bool) {
-	if value != "" && digit(value[0]) < 10 {
+	if value != "" && value[0] >= '0' && value[0] <= '9' {
 		n, _ := number(value)
 		value = gdrDigits[min(int(n), len(gdrDigits)-1)]
 	}
@@ -237,7 +237,7 @@ func kernelAtLeast(release host.Fact[string], major, minor int) (recent, known b
 	if !release.IsKnown() || len(parts) < 2 {
 		return false, false
 	}
-	return slices.Compare([]int{atoi(parts[0]), atoi(parts[1])}, []int{major, minor}) >= 0, true
+	return slices.Compare([]int{host.Atoi(parts[0]), host.Atoi(parts[1])}, []int{major, minor}) >= 0, true
 }
 
 // gpuDirectDistance reports GPUs that are farther from every rail than NCCL accepts.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rail"
 )
 
@@ -45,7 +46,7 @@ func nvshmemDevices(value string) list {
 	return list{exclude || len(items) == 0, items, func(item string, r rail.Rail) bool {
 		device, port, both := strings.Cut(item, ":")
 		port, _, _ = strings.Cut(port, ":") // and how often the device counts
-		return device == r.Device && (!both || atoi(port) == r.Port)
+		return device == r.Device && (!both || host.Atoi(port) == r.Port)
 	}}
 }
 
@@ -66,7 +67,7 @@ func inRange(pattern, name string) bool {
 	name, begins := strings.CutPrefix(name, prefix)
 	name, ends := strings.CutSuffix(name, suffix)
 	n, err := strconv.Atoi(name)
-	return isRange && begins && ends && err == nil && atoi(first) <= n && n <= atoi(last)
+	return isRange && begins && ends && err == nil && host.Atoi(first) <= n && n <= host.Atoi(last)
 }
 
 func (l list) selects(r rail.Rail) bool { return l.has(r) != l.exclude }
@@ -74,9 +75,12 @@ func (l list) selects(r rail.Rail) bool { return l.has(r) != l.exclude }
 func (l list) selectsAny(rails []rail.Rail) bool { return slices.ContainsFunc(rails, l.selects) }
 
 // leavesNone reports whether a list of UCX's transports has none that reaches RDMA devices. A word after a backslash is
-// no alias.
+// no alias. With an empty list UCX stops, also after "^" (1.13.1 was run).
 func leavesNone(value string) bool {
 	value, exclude := strings.CutPrefix(value, "^")
+	if value == "" {
+		return true
+	}
 	if exclude = exclude || value == "all"; value == "all" {
 		value = ""
 	}

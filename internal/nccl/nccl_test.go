@@ -31,11 +31,11 @@ func TestFilterGrammar(t *testing.T) {
 		",,=":               "",
 		"=mlx5_10:1,mlx5_2": "mlx5_10:1 mlx5_2:2",
 	} {
-		f := parseFilter(value)
+		f := hcaFilter(value, nil)
 		var got []string
 		for _, name := range ports {
 			device, port, _ := strings.Cut(name, ":")
-			if f.selects(device, atoi(port)) {
+			if f.selects(device, host.Atoi(port)) {
 				got = append(got, name)
 			}
 		}
@@ -135,7 +135,7 @@ func TestFormats(t *testing.T) {
 func FuzzFilter(f *testing.F) {
 	f.Add("^=mlx5_1:1,mlx5_2", "mlx5_1")
 	f.Fuzz(func(t *testing.T, value, device string) {
-		filter := parseFilter(value)
+		filter := hcaFilter(value, nil)
 		opposite := filter
 		opposite.exclude = !filter.exclude
 		if filter.selects(device, 1) == opposite.selects(device, 1) {

@@ -1,6 +1,9 @@
 package nccl
 
-import "github.com/railhead/railhead/internal/rail"
+import (
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
+)
 
 // Path is a rail with the slot of its GID table that NCCL uses.
 type Path struct {
@@ -8,15 +11,16 @@ type Path struct {
 	GID  int // -1: InfiniBand needs none
 }
 
-// Paths returns the rails and slots that NCCL uses with the variables.
-func Paths(vars []Var, rails []rail.Rail) []Path {
+// Paths returns the rails and slots that NCCL uses with the variables, by the versions of it that the snapshot has.
+func Paths(s *host.Snapshot, vars []Var, rails []rail.Rail) []Path {
+	versions := libraryVersions(*s)
 	var devices filter
 	slot := int64(-1)
 	for i := range vars {
 		switch v := &vars[i]; {
 		case v.Source == LeftUnset:
 		case v.Name == "NCCL_IB_HCA":
-			devices = parseFilter(v.Value)
+			devices = hcaFilter(v.Value, versions)
 		case v.Name == "NCCL_IB_GID_INDEX":
 			if n, ok := number(v.Value); ok {
 				slot = n

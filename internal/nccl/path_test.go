@@ -49,7 +49,7 @@ func TestPaths(t *testing.T) {
 		"no filter":                 {nil, "mlx5_6:1 3, mlx5_7:1 5, ib0:2 -1"},
 	} {
 		var got []string
-		for _, p := range Paths(c.vars, rails) {
+		for _, p := range Paths(&host.Snapshot{}, c.vars, rails) {
 			got = append(got, fmt.Sprintf("%s %d", p.Rail.Name(), p.GID))
 		}
 		if strings.Join(got, ", ") != c.want {

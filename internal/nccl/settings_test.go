@@ -165,6 +165,14 @@ func TestIgnoredValues(t *testing.T) {
 		{name: "empty network", host: "pod-roce-4vf", env: map[string]string{"NCCL_NET": ""}},
 		{name: "empty interface", host: "pod-roce-4vf", env: map[string]string{"NCCL_SOCKET_IFNAME": ""}},
 		{name: "interface of one character", host: "pod-roce-4vf", env: map[string]string{"NCCL_SOCKET_IFNAME": "="}},
+		{
+			name: "empty list of UCX's transports, with which UCX stops", host: "pod-roce-4vf",
+			env: map[string]string{"UCX_TLS": ""}, findings: []string{"warn library-devices env/UCX_TLS"},
+		},
+		{
+			name: "family by a word that NCCL does not know", host: "pod-roce-4vf",
+			env: map[string]string{"NCCL_SOCKET_FAMILY": "ipv6"},
+		},
 		{name: "empty interface of Gloo", host: "pod-roce-4vf", env: map[string]string{"GLOO_SOCKET_IFNAME": ""}},
 		{name: "empty line of a file", host: "pod-roce-4vf", conf: map[string]string{"NCCL_IB_HCA": ""}},
 		{

@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -36,6 +37,7 @@ func (c *computation) socketInterface() {
 			why+": bootstrap and connection set-up run over it; rails often cannot reach each other")
 	}
 	if c.ifname != "" {
+		checkFamily(c)
 		c.set("GLOO_SOCKET_IFNAME", c.ifname, Computed, "PyTorch's Gloo on the bootstrap interface")
 		c.set("TP_SOCKET_IFNAME", c.ifname, Computed, "PyTorch's TensorPipe on the bootstrap interface")
 	}
@@ -48,7 +50,7 @@ func (c *computation) socketInterface() {
 		}
 	}
 	const uid = "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME" // written as NCCL_SOCKET_IFNAME is
-	if value, set := c.value(uid); set && !slices.ContainsFunc(c.s.Links, parseFilter(value).selectsLink) {
+	if value, set := c.value(uid); set && len(interfaceFilter(value).selected(c.s, "")) == 0 {
 		checkInterface(c, check.Warn, uid, value)
 	}
 }
@@ -65,7 +67,8 @@ func reachable(s *host.Snapshot) (name, why string) {
 		}
 	}
 	var candidates []string
-	for _, l := range s.Links {
+	for i := range s.Links {
+		l := &s.Links[i]
 		if usable(l) && l.Name != loopback && !belongsToHCA(s, l.Name) {
 			candidates = append(candidates, l.Name)
 		}
@@ -77,10 +80,24 @@ func reachable(s *host.Snapshot) (name, why string) {
 }
 
 // usable reports whether NCCL lists the interface: IFF_RUNNING, with an address (src/misc/socket.cc).
-func usable(l host.Link) bool { return l.Running.Or(l.Up.Or(true)) && len(l.Addresses.Value) > 0 }
+func usable(l *host.Link) bool { return l.Running.Or(l.Up.Or(true)) && len(l.Addresses.Value) > 0 }
 
 func belongsToHCA(s *host.Snapshot, link string) bool {
 	return slices.ContainsFunc(s.Devices, func(d host.Device) bool { return slices.Contains(d.Netdevs, link) })
+}
+
+// checkFamily reports an interface for bootstrap whose addresses are all of another family than the user wants.
+func checkFamily(c *computation) {
+	family, origin, _ := c.s.UserSetting(socketFamily)
+	if l, _ := c.s.Link(c.ifname); !addressed(&l, "") || addressed(&l, family) {
+		return
+	}
+	c.say(check.Finding{
+		Check: SocketInterface, Status: check.Fail, Subject: check.EnvRef(socketFamily),
+		Summary:  socketFamily + "=" + family + ", and " + c.ifname + " has no such address: NCCL stops",
+		Evidence: []check.Evidence{{Source: origin, Got: family}},
+		Fix:      check.ByUser("Unset it: NCCL then takes either family.", "unset "+socketFamily),
+	})
 }
 
 func checkInterface(c *computation, status check.Status, source, name string) {
@@ -99,10 +116,8 @@ func checkInterface(c *computation, status check.Status, source, name string) {
 // listen on an interface without one.
 func isInterface(s *host.Snapshot, name string) bool {
 	l, ok := s.Link(name)
-	return ok && addressed(l)
+	return ok && addressed(&l, "")
 }
-
-func addressed(l host.Link) bool { return !l.Addresses.IsKnown() || len(l.Addresses.Value) > 0 }
 
 // keepsInterface judges a user's NCCL_SOCKET_IFNAME. If this run keeps it, it sets the interface for other libraries.
 func keepsInterface(c *computation, value, instead string) bool {
@@ -123,13 +138,9 @@ func keepsInterface(c *computation, value, instead string) bool {
 // userInterface returns the interface for other libraries: the first match of a user's NCCL_SOCKET_IFNAME, which NCCL
 // uses, unless that is lo. wrong is a setting that contradicts the machine.
 func userInterface(c *computation, value string) (ifname string, wrong *check.Finding) {
-	f := parseFilter(value)
-	var matched []string
-	for _, l := range c.s.Links {
-		if f.selectsLink(l) {
-			matched = append(matched, l.Name)
-		}
-	}
+	f := interfaceFilter(value)
+	family, _, _ := c.s.UserSetting(socketFamily)
+	matched := f.selected(c.s, family)
 	fault := func(status check.Status, format string, args ...any) *check.Finding {
 		return &check.Finding{
 			Check: SocketInterface, Status: status, Subject: check.EnvRef("NCCL_SOCKET_IFNAME"),
@@ -162,18 +173,48 @@ func userInterface(c *computation, value string) (ifname string, wrong *check.Fi
 	return first, nil
 }
 
-// selectsLink reports whether the filter selects an interface that NCCL lists, or might: its addresses are not known.
-func (f filter) selectsLink(l host.Link) bool {
-	return f.selects(l.Name, anyPort) && (usable(l) || !l.Addresses.IsKnown())
+// addressed reports whether an interface has an address that NCCL takes with NCCL_SOCKET_FAMILY; ::1 is none for
+// AF_INET6. Any other value than the two stands for both families (src/misc/socket.cc ncclFindInterfaces).
+func addressed(l *host.Link, family string) bool {
+	return !l.Addresses.IsKnown() || slices.ContainsFunc(l.Addresses.Value, func(p netip.Prefix) bool {
+		switch family {
+		case inet:
+			return p.Addr().Is4()
+		case inet6:
+			return !p.Addr().Is4() && !p.Addr().IsLoopback()
+		}
+		return true
+	})
+}
+
+const (
+	socketFamily = "NCCL_SOCKET_FAMILY"
+	inet         = "AF_INET"
+	inet6        = "AF_INET6"
+)
+
+// selected returns the interfaces that a filter selects, of those that NCCL lists, or might if their addresses are not
+// known. Interfaces with an IPv4 address come first, as in glibc's getifaddrs.
+func (f filter) selected(s *host.Snapshot, family string) (names []string) {
+	for _, first := range []bool{true, false} {
+		for i := range s.Links {
+			l := &s.Links[i]
+			listed := usable(l) || !l.Addresses.IsKnown()
+			if listed && addressed(l, inet) == first && addressed(l, family) && f.selects(l.Name, anyPort) {
+				names = append(names, l.Name)
+			}
+		}
+	}
+	return names
 }
 
 const loopback = "lo"
 
 func linkNames(s *host.Snapshot) string {
 	var names []string
-	for _, l := range s.Links {
-		if addressed(l) {
-			names = append(names, l.Name)
+	for i := range s.Links {
+		if addressed(&s.Links[i], "") {
+			names = append(names, s.Links[i].Name)
 		}
 	}
 	return strings.Join(names, ", ")

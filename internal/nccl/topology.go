@@ -11,11 +11,24 @@ import (
 
 const topoFile = "NCCL_TOPO_FILE"
 
-// topologyFile reports a topology file that NCCL cannot read: it warns, and takes the paths from /sys
-// (src/graph/xml.cc ncclTopoGetXmlFromFile).
+// topologyFile reports a topology file that NCCL refuses: its initialization fails. From one that it cannot open, or
+// that has no system, it takes nothing: it takes the paths from /sys (src/graph/xml.cc ncclTopoGetXmlFromFile).
 func topologyFile(c *computation) {
 	t := c.s.Topology
 	if t == nil || t.Functions.IsKnown() {
+		return
+	}
+	if t.Refused != "" {
+		c.say(check.Finding{
+			Check: TopologyFile, Status: check.Fail, Subject: check.EnvRef(topoFile),
+			Summary: "NCCL refuses the topology file " + t.Path + ", and its initialization fails: " + t.Refused,
+			Evidence: []check.Evidence{
+				{Source: t.Origin, Got: topoFile + "=" + t.Path}, {Source: t.Path, Got: t.Refused},
+			},
+			Fix: check.ByUser("NCCL reads less than XML: write the file without a declaration (<?xml ...?>), text, "+
+				"tabs and line breaks inside a tag, with version=\"1\" in <system> and a numaid in each <cpu>; "+
+				"or leave the variable unset.", "unset "+topoFile),
+		})
 		return
 	}
 	why, fix := "cannot be read: "+t.Functions.Why, "Make it readable for the user of the container, or correct it."

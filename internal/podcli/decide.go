@@ -15,6 +15,7 @@ type decision struct {
 	policy     nccl.Policy
 	resolution rail.Resolution
 	vars       []nccl.Var
+	paths      []nccl.Path // that NCCL uses with vars
 	findings   []check.Finding
 	unusable   []check.Finding // rails that the pod was given and that do not work, next to others that do
 	noRail     *check.Finding  // nil if there is a rail, or mode tcp wants none
@@ -26,6 +27,7 @@ func decide(s host.Snapshot, scope rail.Scope, p nccl.Policy) decision {
 	if p.Mode == nccl.TCP {
 		return d
 	}
+	d.paths = nccl.Paths(&s, d.vars, d.resolution.Rails)
 	var found []check.Finding
 	found, d.noRail = railFindings(d.resolution, s)
 	for _, f := range found {

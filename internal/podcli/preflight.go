@@ -73,7 +73,7 @@ func (d *decision) preflight(test railTest, here sysfs.Machine, memlock podrun.M
 	fmt.Fprintf(info, "preflight: testing whether each rail can write to itself, at most %s\n", test.limit)
 	out.flush()
 	begun := time.Now()
-	paths := nccl.Paths(d.vars, d.resolution.Rails)
+	paths := d.paths
 	loops := make([]podrun.Trial, len(paths))
 	for i, p := range paths {
 		loops[i].Words = loopbackOptions(p)

@@ -156,6 +156,10 @@ func driverClaims(j *judge) []claim {
 			uverbs: nodeName(j.s.Env[prefix+rest+"_RDMA_UVERB"]),
 		})
 	}
-	more := listClaims(prefix+"PCI_ADDRESSES", j.s.Env[prefix+"PCI_ADDRESSES"])
-	return append(claims, slices.DeleteFunc(more, func(c claim) bool { return listed[c.id] })...)
+	for _, c := range listClaims(prefix+"PCI_ADDRESSES", j.s.Env[prefix+"PCI_ADDRESSES"]) {
+		if !listed[c.id] {
+			claims = append(claims, c)
+		}
+	}
+	return claims
 }

@@ -12,10 +12,18 @@ import (
 var useOFI = check.ByUser("Start the command without railhead-pod, in an image with aws-ofi-nccl and libfabric; NCCL "+
 	"then prints NET/OFI.", "fi_info -p efa")
 
-// efa returns the Elastic Fabric Adapters that this container can open.
-func (r Resolution) efa() []Rejected {
-	return slices.DeleteFunc(slices.Clone(r.Rejected), func(x Rejected) bool { return x.reason != elasticFabric })
+// rejected returns the devices that were rejected for a reason.
+func (r Resolution) rejected(why reason) (all []Rejected) {
+	for i := range r.Rejected {
+		if r.Rejected[i].reason == why {
+			all = append(all, r.Rejected[i])
+		}
+	}
+	return all
 }
+
+// efa returns the Elastic Fabric Adapters that this container can open.
+func (r Resolution) efa() []Rejected { return r.rejected(elasticFabric) }
 
 // OnlyEFA reports a pod whose RDMA devices are all Elastic Fabric Adapters: it is healthy for programs with libfabric,
 // and has no rail for NCCL's own transport.
@@ -40,15 +48,15 @@ func (r Resolution) OnlyEFA() (f check.Finding, only bool) {
 // (prov/efa/src/efa_device.c; aws-samples/aws-do-eks).
 func (r Resolution) mountedBesideEFA() (f check.Finding, found bool) {
 	adapters := r.efa()
-	denied := slices.DeleteFunc(slices.Clone(r.Rejected), func(x Rejected) bool {
-		return x.reason != nodeDenied || len(x.Sources) > 0
-	})
+	var denied []Rejected
+	var names []string
+	for _, x := range r.rejected(nodeDenied) {
+		if len(x.Sources) == 0 {
+			denied, names = append(denied, x), append(names, x.Device)
+		}
+	}
 	if len(adapters) == 0 || len(denied) == 0 || len(r.Rails) > 0 {
 		return check.Finding{}, false
-	}
-	var names []string
-	for _, x := range denied {
-		names = append(names, x.Device)
 	}
 	f = check.Finding{
 		Check: UverbsOpenable, Status: check.Fail, Subject: check.Ref{Kind: check.Pod},

@@ -78,7 +78,12 @@ type Proximity struct {
 
 // GPUs returns the GPUs of this container if they are known, otherwise all of the machine, in PCI order.
 func GPUs(s host.Snapshot) []host.GPU {
-	all := slices.DeleteFunc(slices.Clone(s.GPUs), func(g host.GPU) bool { return !g.Given.Or(true) })
+	all := []host.GPU{}
+	for i := range s.GPUs {
+		if s.GPUs[i].Given.Or(true) {
+			all = append(all, s.GPUs[i])
+		}
+	}
 	// not slices.SortFunc: its code for this type adds 18 kB to railhead-pod
 	sort.Slice(all, func(i, k int) bool { return all[i].Function.Address.Compare(all[k].Function.Address) < 0 })
 	return all

@@ -1,6 +1,7 @@
 package sysfs
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -15,6 +16,9 @@ func readTopology(in *input, s *host.Snapshot) {
 	name, origin, set := s.UserSetting("NCCL_TOPO_FILE")
 	file := strings.TrimPrefix(path.Clean("/"+name), "/")
 	if !set {
+		if origin != "" { // NCCL opens the file of an empty name, and no other one
+			return
+		}
 		if file = topologyOfDriver; !in.exists(file) {
 			return
 		}
@@ -26,6 +30,9 @@ func readTopology(in *input, s *host.Snapshot) {
 		functions, err := host.ParseTopology(text.Value)
 		if t.Functions = host.Know(functions); err != nil {
 			t.Functions = host.Unread[[]host.PlacedFunction](in.problem(file, "parse", err))
+			if refused := new(host.RefusedError); errors.As(err, &refused) {
+				t.Refused = refused.Text
+			}
 		}
 	}
 	s.Topology = t

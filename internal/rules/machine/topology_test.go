@@ -46,7 +46,11 @@ func TestTopologyFile(t *testing.T) {
 		"missing in the container": {
 			want: nccl.TopologyFile, says: "is not in the container", never: "--gdr-level",
 		},
-		"not readable":                           {edit: file("! EACCES"), want: nccl.TopologyFile, says: "cannot be read: "},
+		"not readable": {edit: file("! EACCES"), want: nccl.TopologyFile, says: "cannot be read: "},
+		"refused by NCCL": {
+			edit: file(`<?xml version="1.0"?><system version="1"/>`), want: nccl.TopologyFile,
+			says: "its initialization fails: XML Parse : expected >, got '?'",
+		},
 		"no topology":                            {edit: file("<html></html>"), want: nccl.TopologyFile, says: "has no <system>"},
 		"each GPU below one switch with its NIC": {edit: file(topologyWith(true))},
 		"all GPUs on another CPU than the NICs": {

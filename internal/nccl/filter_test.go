@@ -1,0 +1,104 @@
+package nccl
+
+import (
+	"bufio"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
+)
+
+// TestLists compares lists with the answers of NCCL's own code: parseStringList and matchIfList of 2.28.9 and 2.30.7 as
+// ncclIbInit calls them, and those of 2.28.9 with the bound of interfaces. 2.18.6 gives the same as 2.28.9. The first
+// row names the ports.
+func TestLists(t *testing.T) {
+	file, err := os.Open("testdata/list.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows := bufio.NewScanner(file)
+	rows.Scan()
+	_, list, _ := strings.Cut(rows.Text(), ": ")
+	ports := strings.Fields(list)
+	for rows.Scan() {
+		row := strings.Split(rows.Text(), "\t")
+		for i, f := range []filter{
+			hcaFilter(row[0], []version{{2, 28, 9}}), hcaFilter(row[0], []version{{2, 30, 7}}), interfaceFilter(row[0]),
+		} {
+			var got strings.Builder
+			for _, p := range ports {
+				device, port, _ := strings.Cut(p, ":")
+				got.WriteByte("01"[asInt(f.selects(device, host.Atoi(port)))])
+			}
+			if got.String() != row[1+i] {
+				t.Errorf("%q, answer %d: %s, NCCL selects %s", row[0], i, got.String(), row[1+i])
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func asInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestInterfaces compares the interfaces that a setting selects, and their order, with the answers of ncclFindInterfaces
+// of NCCL 2.28.9 for these interfaces, of which eth1 is down.
+func TestInterfaces(t *testing.T) {
+	var s host.Snapshot
+	for _, l := range []struct{ name, addresses string }{
+		{"lo", "127.0.0.1 ::1"}, {"eth0", "10.0.0.1 10.0.0.2 fd00::1"}, {"eth1", ""}, {"ib0", "10.0.2.1 fe80::2"},
+		{"docker0", "172.17.0.1"}, {"v6only", "fd00::9"}, {"net1", "fe80::1"},
+	} {
+		prefixes := []netip.Prefix{}
+		for a := range strings.FieldsSeq(l.addresses) {
+			prefixes = append(prefixes, netip.PrefixFrom(netip.MustParseAddr(a), 24))
+		}
+		s.Links = append(s.Links, host.Link{Name: l.name, Addresses: host.Know(prefixes)})
+	}
+	file, err := os.ReadFile("testdata/interfaces.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(file)) {
+		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		got := interfaceFilter(row[0]).selected(&s, row[1])
+		want := strings.Fields(row[2])
+		if row[1] == "AF_INET6" { // the answers list IPv6 addresses in another order
+			slices.Sort(got)
+			slices.Sort(want)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q of %q: %v, NCCL takes %v", row[0], row[1], got, want)
+		}
+	}
+}
+
+// With a family that the interface for bootstrap does not have, NCCL stops.
+func TestFamily(t *testing.T) {
+	s, _ := pod(t, "pod-roce-4vf")
+	for i := range s.Links {
+		s.Links[i].Addresses = host.Know([]netip.Prefix{netip.MustParsePrefix("10.0.0.7/24")})
+	}
+	for family, want := range map[string]int{"AF_INET6": 1, "AF_INET": 0, "inet6": 0} {
+		s.Env = maps.Clone(s.Env)
+		s.Env[socketFamily] = family
+		_, findings := Compute(rail.Resolve(s, rail.Pod).Rails, s, Policy{Mode: RDMA})
+		found := slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Subject != check.EnvRef(socketFamily) })
+		if len(found) != want || want > 0 && found[0].Status != check.Fail {
+			t.Errorf("%s: %v", family, found)
+		}
+	}
+}
