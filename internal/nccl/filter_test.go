@@ -1,7 +1,6 @@
 package nccl
 
 import (
-	"bufio"
 	"maps"
 	"net/netip"
 	"os"
@@ -15,35 +14,47 @@ import (
 )
 
 // TestLists compares lists with the answers of NCCL's own code: parseStringList and matchIfList of 2.28.9 and 2.30.7 as
-// ncclIbInit calls them, and those of 2.28.9 with the bound of interfaces. 2.18.6 gives the same as 2.28.9. The first
-// row names the ports.
+// ncclIbInit calls them, and those of 2.28.9 with the bound of interfaces. 2.18.6 gives the same as 2.28.9.
 func TestLists(t *testing.T) {
-	file, err := os.Open("testdata/list.tsv")
+	compare(t, "testdata/list.tsv", func(list string) []func(device string, port int) bool {
+		return []func(string, int) bool{
+			hcaFilter(list, []version{{2, 28, 9}}).selects, hcaFilter(list, []version{{2, 30, 7}}).selects,
+			interfaceFilter(list).selects,
+		}
+	})
+}
+
+// TestNVSHMEMLists compares lists with the answers of NVSHMEM 3.4.5's own nvshmemt_parse_hca_list.
+func TestNVSHMEMLists(t *testing.T) {
+	compare(t, "testdata/nvshmem.tsv", func(list string) []func(device string, port int) bool {
+		l := nvshmemDevices(list)
+		return []func(string, int) bool{
+			func(device string, port int) bool { return l.selects(rail.Rail{Device: device, Port: port}) },
+		}
+	})
+}
+
+// compare reads lists and the answers to them: 1 for each port that is selected. The first row names the ports.
+func compare(t *testing.T, name string, selections func(list string) []func(device string, port int) bool) {
+	t.Helper()
+	file, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	rows := bufio.NewScanner(file)
-	rows.Scan()
-	_, list, _ := strings.Cut(rows.Text(), ": ")
-	ports := strings.Fields(list)
-	for rows.Scan() {
-		row := strings.Split(rows.Text(), "\t")
-		for i, f := range []filter{
-			hcaFilter(row[0], []version{{2, 28, 9}}), hcaFilter(row[0], []version{{2, 30, 7}}), interfaceFilter(row[0]),
-		} {
+	header, lines, _ := strings.Cut(string(file), "\n")
+	_, ports, _ := strings.Cut(header, ": ")
+	for line := range strings.Lines(lines) {
+		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		for i, selects := range selections(row[0]) {
 			var got strings.Builder
-			for _, p := range ports {
+			for p := range strings.FieldsSeq(ports) {
 				device, port, _ := strings.Cut(p, ":")
-				got.WriteByte("01"[asInt(f.selects(device, host.Atoi(port)))])
+				got.WriteByte("01"[asInt(selects(device, host.Atoi(port)))])
 			}
 			if got.String() != row[1+i] {
-				t.Errorf("%q, answer %d: %s, NCCL selects %s", row[0], i, got.String(), row[1+i])
+				t.Errorf("%q, answer %d: %s, want %s", row[0], i, got.String(), row[1+i])
 			}
 		}
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
 	}
 }
 

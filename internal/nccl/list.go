@@ -38,15 +38,20 @@ func olderUCXDevices(value string) list {
 	}}
 }
 
-// nvshmemDevices reads NVSHMEM_HCA_LIST: exact names, each perhaps with its port, and "^" before the first. An empty
-// list is none (NVSHMEM 3.4.5 src/modules/transport/common nvshmemt_parse_hca_list, ibrc.cpp).
+// nvshmemDevices reads NVSHMEM_HCA_LIST: exact names, each perhaps with its port, of which -1 is any, and "^" before the
+// first. A list without a name is none (NVSHMEM 3.4.5 src/modules/transport/common nvshmemt_parse_hca_list, ibrc.cpp).
 func nvshmemDevices(value string) list {
 	value, exclude := strings.CutPrefix(value, "^")
-	items := strings.FieldsFunc(value, func(c rune) bool { return c == ',' })
+	var items []string
+	for item := range strings.SplitSeq(value, ",") {
+		if item != "" && item[0] != ':' {
+			items = append(items, item)
+		}
+	}
 	return list{exclude || len(items) == 0, items, func(item string, r rail.Rail) bool {
-		device, port, both := strings.Cut(item, ":")
-		port, _, _ = strings.Cut(port, ":") // and how often the device counts
-		return device == r.Device && (!both || host.Atoi(port) == r.Port)
+		device, text, both := strings.Cut(item, ":") // after another ":" comes how often the device counts
+		port := host.Atoi(text)
+		return device == r.Device && (!both || port == anyPort || port == r.Port)
 	}}
 }
 
