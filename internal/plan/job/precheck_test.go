@@ -645,6 +645,10 @@ func TestQuotaPrechecks(t *testing.T) {
 				"8 used of 16 requests.nvidia.com/gpu",
 			},
 		},
+		"names that no quota counts": {
+			s:    quota(cluster.Resources{"nvidia.com/gpu": 1, "limits.nvidia.com/gpu": 1, "count/pods": 2}, nil),
+			says: []string{"Quota q has nvidia.com/gpu, which limits nothing", "has limits.nvidia.com/gpu, which limits"},
+		},
 		"too few rails": {
 			s:    quota(cluster.Resources{"requests.openshift.io/eno5np0rdma": 1}, nil),
 			want: []string{"fail quota-exceeded"},
