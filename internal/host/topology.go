@@ -54,7 +54,7 @@ func ParseTopology(text string) ([]PlacedFunction, error) {
 		if err == nil {
 			err = p.element(e)
 		}
-		if err == io.EOF { //nolint:errorlint // next returns it unwrapped
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

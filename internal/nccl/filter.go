@@ -113,7 +113,7 @@ func filteredRails(c *computation, rails []rail.Rail) []rail.Rail {
 		faults = append(faults, fault{check.Fail,
 			"selects none of the pod's rails (" + names(rails) + "): NCCL falls back to TCP, or fails", true})
 	} else {
-		if foreign := f.foreign(active, rails); len(foreign) > 0 {
+		if foreign := f.foreign(active, portsOf(rails)); len(foreign) > 0 {
 			faults = append(faults, fault{check.Fail,
 				"also selects " + strings.Join(foreign, ", ") + ", which this pod cannot use" + f.hint(), true})
 		}
@@ -156,12 +156,11 @@ func visible(value string) string {
 	return value
 }
 
-func (f filter) foreign(ports []rail.Rail, rails []rail.Rail) []string {
+func (f filter) foreign(ports, rails []port) []string {
 	var all []string
 	for _, p := range ports {
-		isRail := slices.ContainsFunc(rails, func(r rail.Rail) bool { return r.Name() == p.Name() })
-		if !isRail && f.selects(p.Device, p.Port) {
-			all = append(all, p.Name())
+		if !slices.Contains(rails, p) && f.selects(p.device, p.number) {
+			all = append(all, p.name())
 		}
 	}
 	return all
@@ -169,13 +168,13 @@ func (f filter) foreign(ports []rail.Rail, rails []rail.Rail) []string {
 
 // unmatched returns the entries that name none of the ports. A port that is down is a fault of its own, whose setting
 // is right.
-func (f filter) unmatched(ports []rail.Rail) []string {
+func (f filter) unmatched(ports []port) []string {
 	if f.exclude {
 		return nil
 	}
 	var all []string
 	for _, e := range f.entries {
-		if !slices.ContainsFunc(ports, func(p rail.Rail) bool { return e.matches(p.Device, p.Port, f.exact) }) {
+		if !slices.ContainsFunc(ports, func(p port) bool { return e.matches(p.device, p.number, f.exact) }) {
 			all = append(all, e.text)
 		}
 	}
@@ -192,19 +191,34 @@ func (f filter) hint() string {
 	return ": without a leading = a name is a prefix"
 }
 
+// port is a port of an RDMA device, which may be a rail.
+type port struct {
+	device string
+	number int
+}
+
+func (p port) name() string { return p.device + ":" + strconv.Itoa(p.number) }
+
+func portsOf(rails []rail.Rail) []port {
+	ports := make([]port, len(rails))
+	for i := range rails {
+		ports[i] = port{rails[i].Device, rails[i].Port}
+	}
+	return ports
+}
+
 // openablePorts returns the ports of the devices that this process may open: those that are ACTIVE, which NCCL uses,
 // and the others.
-func openablePorts(s *host.Snapshot) (active, inactive []rail.Rail) {
+func openablePorts(s *host.Snapshot) (active, inactive []port) {
 	for _, d := range s.Devices {
 		if !s.AccessTo(d.Name).MayOpen() {
 			continue
 		}
 		for _, p := range d.Ports {
-			port := rail.Rail{Device: d.Name, Port: p.Number}
 			if p.State.Value == "ACTIVE" {
-				active = append(active, port)
+				active = append(active, port{d.Name, p.Number})
 			} else {
-				inactive = append(inactive, port)
+				inactive = append(inactive, port{d.Name, p.Number})
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestNVSHMEMLists(t *testing.T) {
 	compare(t, "testdata/nvshmem.tsv", func(list string) []func(device string, port int) bool {
 		l := nvshmemDevices(list)
 		return []func(string, int) bool{
-			func(device string, port int) bool { return l.selects(rail.Rail{Device: device, Port: port}) },
+			func(device string, number int) bool { return l.selects(port{device, number}) },
 		}
 	})
 }

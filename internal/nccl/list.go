@@ -15,7 +15,7 @@ import (
 type list struct {
 	exclude bool
 	items   []string
-	is      func(item string, r rail.Rail) bool
+	is      func(item string, p port) bool
 }
 
 // ucxDevices reads UCX_NET_DEVICES as UCX 1.22 does: DEVICE or DEVICE:PORT, ranges, "^", and "all" alone (src/ucp/core
@@ -25,16 +25,16 @@ func ucxDevices(value string) list {
 	if value == "all" {
 		return list{exclude: true}
 	}
-	return list{exclude, strings.Split(value, ","), func(item string, r rail.Rail) bool {
-		return item == r.Device || item == r.Name() || inRange(item, r.Device) || inRange(item, r.Name())
+	return list{exclude, strings.Split(value, ","), func(item string, p port) bool {
+		return item == p.device || item == p.name() || inRange(item, p.device) || inRange(item, p.name())
 	}}
 }
 
 // olderUCXDevices reads UCX_NET_DEVICES as UCX up to 1.20 does: exact names with the port, and "all" anywhere (1.13.1
 // was run).
 func olderUCXDevices(value string) list {
-	return list{items: strings.Split(value, ","), is: func(item string, r rail.Rail) bool {
-		return item == "all" || item == r.Name()
+	return list{items: strings.Split(value, ","), is: func(item string, p port) bool {
+		return item == "all" || item == p.name()
 	}}
 }
 
@@ -48,10 +48,10 @@ func nvshmemDevices(value string) list {
 			items = append(items, item)
 		}
 	}
-	return list{exclude || len(items) == 0, items, func(item string, r rail.Rail) bool {
+	return list{exclude || len(items) == 0, items, func(item string, p port) bool {
 		device, text, both := strings.Cut(item, ":") // after another ":" comes how often the device counts
-		port := host.Atoi(text)
-		return device == r.Device && (!both || port == anyPort || port == r.Port)
+		number := host.Atoi(text)
+		return device == p.device && (!both || number == anyPort || number == p.number)
 	}}
 }
 
@@ -60,8 +60,8 @@ var listsOf = map[string]func(value string) list{
 	ucxList: ucxDevices, nvshmemList: nvshmemDevices,
 }
 
-func (l list) has(r rail.Rail) bool {
-	return slices.ContainsFunc(l.items, func(item string) bool { return l.is(item, r) })
+func (l list) has(p port) bool {
+	return slices.ContainsFunc(l.items, func(item string) bool { return l.is(item, p) })
 }
 
 // inRange reports whether a name is one of UCX's prefix[first-last]suffix.
@@ -75,9 +75,11 @@ func inRange(pattern, name string) bool {
 	return isRange && begins && ends && err == nil && host.Atoi(first) <= n && n <= host.Atoi(last)
 }
 
-func (l list) selects(r rail.Rail) bool { return l.has(r) != l.exclude }
+func (l list) selects(p port) bool { return l.has(p) != l.exclude }
 
-func (l list) selectsAny(rails []rail.Rail) bool { return slices.ContainsFunc(rails, l.selects) }
+func (l list) selectsAny(rails []rail.Rail) bool {
+	return slices.ContainsFunc(portsOf(rails), l.selects)
+}
 
 // leavesNone reports whether a list of UCX's transports has none that reaches RDMA devices. A word after a backslash is
 // no alias. With an empty list UCX stops, also after "^" (1.13.1 was run).
@@ -127,14 +129,15 @@ var (
 func sayStrangers(c *computation, name string, rails []rail.Rail) {
 	value, set := c.value(name)
 	l := listsOf[name](value)
-	if !set || l.exclude || len(rails) > 0 && !slices.ContainsFunc(rails, l.has) {
+	known := portsOf(rails)
+	if !set || l.exclude || len(rails) > 0 && !slices.ContainsFunc(known, l.has) {
 		return
 	}
 	_, inactive := openablePorts(c.s)
-	known := slices.Concat(rails, inactive)
+	known = append(known, inactive...)
 	for _, item := range l.items {
 		device, _, _ := strings.Cut(strings.TrimSpace(item), ":")
-		named := func(r rail.Rail) bool { return l.is(item, r) }
+		named := func(p port) bool { return l.is(item, p) }
 		if device == "" || isInterface(c.s, item) || slices.ContainsFunc(known, named) {
 			continue
 		}

@@ -83,8 +83,8 @@ func prefixOfNone(c settings, value string, rails []rail.Rail) bool {
 	if !set {
 		prefix = "mlx5"
 	}
-	fits := func(r rail.Rail) bool { return strings.HasPrefix(r.Device, prefix) }
-	return isTrue(value) && !slices.ContainsFunc(rails, fits)
+	fits := func(p port) bool { return strings.HasPrefix(p.device, prefix) }
+	return isTrue(value) && !slices.ContainsFunc(portsOf(rails), fits)
 }
 
 func ucxSelectsNone(_ settings, value string, rails []rail.Rail) bool {
