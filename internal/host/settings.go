@@ -21,9 +21,10 @@ func (s *Snapshot) FileSetting(name string) (value, file string, set bool) {
 }
 
 // accepted reports whether NCCL uses a value: it ignores an empty one (src/misc/param.cc), and for NCCL_SOCKET_IFNAME
-// one of a single character (src/misc/socket.cc). UCX takes an empty list of transports for one.
+// one of a single character (src/misc/socket.cc). An empty list of transports is one for UCX, and an empty switch is on
+// for NVSHMEM.
 func accepted(name, value string) bool {
-	if name == "UCX_TLS" {
+	if name == "UCX_TLS" || name == "NVSHMEM_IB_ENABLE_IBGDA" {
 		return true
 	}
 	return value != "" && (name != "NCCL_SOCKET_IFNAME" || len(value) > 1)

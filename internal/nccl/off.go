@@ -69,13 +69,13 @@ func Disables(value string) bool {
 // ibgda switches on NVSHMEM's GPU-initiated transport, which works without another one.
 const ibgda = "NVSHMEM_IB_ENABLE_IBGDA"
 
-// isTrue reads a switch as NVSHMEM does (nvshmemi_getenv_bool): only these first letters mean no.
-func isTrue(value string) bool { return value != "" && !strings.ContainsAny(value[:1], "0NnFf") }
+// isTrue reads a switch that is set as NVSHMEM does (nvshmemi_getenv_bool): only these first letters mean no.
+func isTrue(value string) bool { return value == "" || !strings.ContainsAny(value[:1], "0NnFf") }
 
 func noTransport(c settings, value string, _ []rail.Rail) bool {
-	gpuInitiated, _ := c.value(ibgda)
+	gpuInitiated, set := c.value(ibgda)
 	transports := []string{"ibrc", "ucx", "ibdevx", "libfabric"}
-	return !slices.Contains(transports, strings.ToLower(value)) && !isTrue(gpuInitiated)
+	return !slices.Contains(transports, strings.ToLower(value)) && !(set && isTrue(gpuInitiated))
 }
 
 func prefixOfNone(c settings, value string, rails []rail.Rail) bool {

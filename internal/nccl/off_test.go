@@ -16,6 +16,7 @@ var switchValues = map[string]struct{ off, on []string }{
 	"UCX_TLS": {
 		[]string{
 			"tcp", "tcp,self,sm", "sm,self,cuda_copy,cuda_ipc", "^ib", "^rc,ud,dc", "srd,tcp", `\rc,tcp`, "ud:aux,tcp",
+			"", "^",
 		},
 		[]string{
 			"all", "rc", "rc_x,sm,self", "rc_v", "rc_mlx5,tcp", "dc", "dc_x", "ud", "ud_v,self", "ib", "^tcp", "^rc",
@@ -93,6 +94,9 @@ func TestIBGDA(t *testing.T) {
 	run(t, []setting{{
 		name: "no other transport", host: "pod-roce-4vf",
 		env: map[string]string{ibgda: "1", "NVSHMEM_REMOTE_TRANSPORT": "none"},
+	}, {
+		name: "on by an empty value, and no other transport", host: "pod-roce-4vf",
+		env: map[string]string{ibgda: "", "NVSHMEM_REMOTE_TRANSPORT": "none"},
 	}, {
 		name: "other names", host: "pod-roce-4vf", env: map[string]string{ibgda: "1", "NVSHMEM_HCA_PREFIX": "bnxt"},
 		findings: []string{"warn library-devices env/" + ibgda}, says: "mlx5 if that is not set",
