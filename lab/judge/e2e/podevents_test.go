@@ -78,7 +78,7 @@ func TestPodEvents(t *testing.T) {
 	}{
 		"a CDI device that no specification describes": {
 			"Failed", `Error: failed to create containerd container: CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=0`,
-			"device-injection", "no CDI specification on node gpu-0 describes nvidia.com/gpu=0",
+			"device-injection", "the CDI specifications on node gpu-0 do not give nvidia.com/gpu=0",
 		},
 		"nvidia-container-cli": {
 			"Failed", `Error: failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: ` +
