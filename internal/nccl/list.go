@@ -38,8 +38,9 @@ func olderUCXDevices(value string) list {
 	}}
 }
 
-// nvshmemDevices reads NVSHMEM_HCA_LIST: exact names, each perhaps with its port, of which -1 is any, and "^" before the
-// first. A list without a name is none (NVSHMEM 3.4.5 src/modules/transport/common nvshmemt_parse_hca_list, ibrc.cpp).
+// nvshmemDevices reads NVSHMEM_HCA_LIST: exact names, each perhaps with its port, of which -1 is any, and "^" before
+// the first. A list without a name is none (NVSHMEM 3.4.5 src/modules/transport/common nvshmemt_parse_hca_list,
+// ibrc.cpp).
 func nvshmemDevices(value string) list {
 	value, exclude := strings.CutPrefix(value, "^")
 	var items []string

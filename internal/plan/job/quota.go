@@ -41,8 +41,8 @@ func checkQuotas(s cluster.State, job plan.Target, needs cluster.Resources, unse
 			// kubernetes pkg/quota/v1/evaluator/core/pods.go isExtendedResourceNameForQuota
 			device := strings.TrimPrefix(name, "limits.")
 			if strings.Contains(device, "/") && needs["requests."+device] > 0 {
-				d.Note("Quota %s has %s, which limits nothing: of devices, quotas count only requests.%s.", q.Name, name,
-					device)
+				d.Note("Quota %s has %s, which limits nothing: of devices, quotas count only requests.%s.", q.Name,
+					name, device)
 			}
 			flag := name[strings.LastIndex(name, ".")+1:]
 			if left := q.Hard[name] - q.Used[name] + held[name]; needs[name] > left {
