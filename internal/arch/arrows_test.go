@@ -90,7 +90,7 @@ var law = []line{
 		"which rails a pod owns follows from its snapshot, never from what is done with them"},
 	{[]string{"internal/host/sysfs"},
 		"reading a machine gives a value: it judges nothing"},
-	{[]string{"internal/host/replay", "internal/host/netlink", "internal/host/decode"},
+	{[]string{"internal/host/replay", "internal/host/netlink", "internal/host/decode", "internal/host/topology"},
 		"a recorded machine is files and a message of the kernel is bytes: they know nothing of what is read from them"},
 	{[]string{"internal/check", "internal/enumflag", "internal/exit", "internal/host", "internal/words"},
 		"the vocabulary stands alone, so that every program can read a recorded machine and a finding"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/topology"
 )
 
 // topologyOfDriver is the file that NCCL reads if it exists and no variable names another (src/graph/topo.cc).
@@ -27,10 +28,10 @@ func readTopology(in *input, s *host.Snapshot) {
 	text := in.file(file)
 	t.Functions = host.Fact[[]host.PlacedFunction]{State: text.State, Why: text.Why}
 	if text.IsKnown() {
-		functions, err := host.ParseTopology(text.Value)
+		functions, err := topology.Parse(text.Value)
 		if t.Functions = host.Know(functions); err != nil {
 			t.Functions = host.Unread[[]host.PlacedFunction](in.problem(file, "parse", err))
-			if refused := new(host.RefusedError); errors.As(err, &refused) {
+			if refused := new(topology.RefusedError); errors.As(err, &refused) {
 				t.Refused = refused.Text
 			}
 		}

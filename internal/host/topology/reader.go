@@ -1,4 +1,4 @@
-package host
+package topology
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/railhead/railhead/internal/host"
 )
 
 // RefusedError says in NCCL's words why its parser refuses a topology file. NCCL's initialization fails then.
@@ -24,9 +26,9 @@ func refused(format string, args ...any) error {
 	}, text)}
 }
 
-// topologyReader reads the markup of a topology file as NCCL's own parser does (src/graph/xml.cc of 2.28.9; single
+// reader reads the markup of a topology file as NCCL's own parser does (src/graph/xml.cc of 2.28.9; single
 // quotes from 2.27 on). It takes less than XML: no declaration, no text, no tabs, and no line break inside a tag.
-type topologyReader struct{ rest string }
+type reader struct{ rest string }
 
 // element is a tag with its attributes.
 type element struct {
@@ -55,17 +57,17 @@ func (e element) attribute(name string) (value string, found bool) {
 
 func (e element) number(name string) (n int, found bool) {
 	text, found := e.attribute(name)
-	i, _ := Strtol(text, 0)
+	i, _ := host.Strtol(text, 0)
 	return int(i), found
 }
 
 const (
-	maxTopologyText       = 254 // bytes of a name or a value
-	maxTopologyAttributes = 16
+	maxText       = 254 // bytes of a name or a value
+	maxAttributes = 16
 )
 
 // next returns the next tag that is no comment, io.EOF at the end of the file.
-func (r *topologyReader) next() (element, error) {
+func (r *reader) next() (element, error) {
 	for {
 		r.rest = strings.TrimLeft(r.rest, " \n\r")
 		if r.rest == "" {
@@ -93,7 +95,7 @@ func (r *topologyReader) next() (element, error) {
 	}
 }
 
-func (r *topologyReader) closing() (element, error) {
+func (r *reader) closing() (element, error) {
 	name, end, err := r.name()
 	if err == nil && end != '>' {
 		err = refused("XML Parse error : unexpected trailing %c in closing tag %s", end, name)
@@ -101,14 +103,14 @@ func (r *topologyReader) closing() (element, error) {
 	return element{name: name, kind: closing}, err
 }
 
-func (r *topologyReader) opening(name string, end byte) (element, error) {
+func (r *reader) opening(name string, end byte) (element, error) {
 	e := element{name: name}
 	for end == ' ' {
 		a, next, err := r.attribute()
 		if err != nil {
 			return e, err
 		}
-		if end = next; len(e.attributes) < maxTopologyAttributes {
+		if end = next; len(e.attributes) < maxAttributes {
 			e.attributes = append(e.attributes, a)
 		}
 	}
@@ -126,7 +128,7 @@ func (r *topologyReader) opening(name string, end byte) (element, error) {
 }
 
 // name reads a name up to the delimiter that ends it. It has no value.
-func (r *topologyReader) name() (name string, end byte, err error) {
+func (r *reader) name() (name string, end byte, err error) {
 	name, end, err = r.word()
 	if err == nil && end == '=' {
 		err = refused("XML Parse : Unexpected value with name %s", name)
@@ -135,7 +137,7 @@ func (r *topologyReader) name() (name string, end byte, err error) {
 }
 
 // attribute reads a name, its value if it has one, and what follows.
-func (r *topologyReader) attribute() (a attribute, end byte, err error) {
+func (r *reader) attribute() (a attribute, end byte, err error) {
 	if a.name, end, err = r.word(); err != nil || end != '=' {
 		return a, end, err
 	}
@@ -148,10 +150,10 @@ func (r *topologyReader) attribute() (a attribute, end byte, err error) {
 	}
 	value, after, closed := strings.Cut(r.rest, string(rune(quote)))
 	switch {
-	case len(value) >= maxTopologyText:
-		return a, 0, refused("Error : value %s too long (max %d)", value[:maxTopologyText], maxTopologyText+1)
+	case len(value) >= maxText:
+		return a, 0, refused("Error : value %s too long (max %d)", value[:maxText], maxText+1)
 	case !closed:
-		return a, 0, errEndOfTopology
+		return a, 0, errEnd
 	}
 	a.value, r.rest = value, after
 	end, err = r.byte()
@@ -159,23 +161,23 @@ func (r *topologyReader) attribute() (a attribute, end byte, err error) {
 }
 
 // word reads up to one of the characters that end a name.
-func (r *topologyReader) word() (word string, end byte, err error) {
+func (r *reader) word() (word string, end byte, err error) {
 	i := strings.IndexAny(r.rest, "= >/\n\r")
 	switch {
-	case i > maxTopologyText || i < 0 && len(r.rest) > maxTopologyText:
-		return "", 0, refused("Error : name %s too long (max %d)", r.rest[:maxTopologyText], maxTopologyText+1)
+	case i > maxText || i < 0 && len(r.rest) > maxText:
+		return "", 0, refused("Error : name %s too long (max %d)", r.rest[:maxText], maxText+1)
 	case i < 0:
-		return "", 0, errEndOfTopology
+		return "", 0, errEnd
 	}
 	word, end, r.rest = r.rest[:i], r.rest[i], r.rest[i+1:]
 	return word, end, nil
 }
 
-var errEndOfTopology = refused("XML Parse : Unexpected EOF")
+var errEnd = refused("XML Parse : Unexpected EOF")
 
-func (r *topologyReader) byte() (byte, error) {
+func (r *reader) byte() (byte, error) {
 	if r.rest == "" {
-		return 0, errEndOfTopology
+		return 0, errEnd
 	}
 	c := r.rest[0]
 	r.rest = r.rest[1:]

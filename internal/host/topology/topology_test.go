@@ -1,12 +1,15 @@
-package host
+package topology
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/host"
 )
 
 const topology = `<!-- <pci busid="0009:00:00.0"/> -->
@@ -27,17 +30,19 @@ const topology = `<!-- <pci busid="0009:00:00.0"/> -->
   </cpu>
 </system>`
 
-func TestParseTopology(t *testing.T) {
-	at := func(domain uint32) PCIAddress { return PCIAddress{Domain: domain} }
-	bridge, unnamed := PCIAddress{0xffffff, 0xff, 1, 0}, PCIAddress{Domain: 1<<32 - 1}
-	want := []PlacedFunction{
-		{bridge, 0, PCIPath{"cpu0", []PCIAddress{bridge}}},
-		{at(1), 0, PCIPath{"cpu0", []PCIAddress{bridge, at(1)}}},
-		{at(0x101), 0, PCIPath{"cpu0", []PCIAddress{bridge, at(0x101)}}},
-		{at(2), 1, PCIPath{"cpu1", []PCIAddress{unnamed, at(2)}}},
-		{at(0x102), 1, PCIPath{"cpu1", []PCIAddress{at(0x102)}}},
+func TestParse(t *testing.T) {
+	at := func(domain uint32) host.PCIAddress { return host.PCIAddress{Domain: domain} }
+	bridge, unnamed := host.PCIAddress{Domain: 0xffffff, Bus: 0xff, Slot: 1}, at(1<<32-1)
+	placed := func(numa int, hops ...host.PCIAddress) host.PlacedFunction {
+		return host.PlacedFunction{
+			Address: hops[len(hops)-1], NUMA: numa, Path: host.PCIPath{HostBridge: fmt.Sprint("cpu", numa), Hops: hops},
+		}
 	}
-	got, err := ParseTopology(topology)
+	want := []host.PlacedFunction{
+		placed(0, bridge), placed(0, bridge, at(1)), placed(0, bridge, at(0x101)),
+		placed(1, unnamed, at(2)), placed(1, at(0x102)),
+	}
+	got, err := Parse(topology)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -45,11 +50,11 @@ func TestParseTopology(t *testing.T) {
 		"empty": "", "no function": `<system version="1"><cpu numaid="0"/></system>`,
 		"functions by other names": `<system version="1"><cpu numaid="0"><pci busid="0000:3B:00.0"/></cpu></system>`,
 	} {
-		if _, err := ParseTopology(text); err == nil || errors.As(err, new(*RefusedError)) {
+		if _, err := Parse(text); err == nil || errors.As(err, new(*RefusedError)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ParseTopology(`<system version="1"><cpu/></system>`); !errors.As(err, new(*RefusedError)) {
+	if _, err := Parse(`<system version="1"><cpu/></system>`); !errors.As(err, new(*RefusedError)) {
 		t.Errorf("no numaid: %v", err)
 	}
 }
@@ -64,7 +69,7 @@ func TestTopologies(t *testing.T) {
 	unescaped := strings.NewReplacer(`\x0a`, "\n", `\x09`, "\t", `\x0d`, "\r")
 	for line := range strings.Lines(string(answers)) {
 		want, file, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		functions, err := ParseTopology(unescaped.Replace(file))
+		functions, err := Parse(unescaped.Replace(file))
 		var got []string
 		for _, f := range functions {
 			got = append(got, f.Path.HostBridge+":"+f.Address.String())
@@ -79,11 +84,11 @@ func TestTopologies(t *testing.T) {
 	}
 }
 
-func FuzzParseTopology(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add(topology)
 	f.Add(`<system><pci busid="0001:00:00.0"/></pci></pci><pci></system`)
 	f.Fuzz(func(t *testing.T, text string) {
-		functions, err := ParseTopology(text)
+		functions, err := Parse(text)
 		if err == nil && len(functions) == 0 {
 			t.Error("neither functions nor an error")
 		}
