@@ -145,8 +145,8 @@ func TestSentBytes(t *testing.T) {
 	}
 }
 
-// TestPortsOfOneCard: two ports of 400 Gb/s on one card have a ceiling of their own each, and together that of the slot.
-// A slot of 16 lanes at 32 GT/s carries the data of one.
+// TestPortsOfOneCard: two ports of 400 Gb/s on one card have a ceiling of their own each, and together that of the
+// slot. A slot of 16 lanes at 32 GT/s carries the data of one.
 func TestPortsOfOneCard(t *testing.T) {
 	s := recorded(t, "pod-roce-4vf")
 	before := PodOf("a", "gpu-1", "", nil, s)
@@ -159,14 +159,16 @@ func TestPortsOfOneCard(t *testing.T) {
 	for r := range f.Rails() {
 		l := Link{End{0, r}, End{1, r}}
 		alone, all := f.Ceiling(l), f.CeilingOfAll(l)
-		if after.Rails[r].SlotShare != 0.5 || before.Rails[r].SlotShare != 0 || alone.By != ByLink || all.By != ByPCIe ||
+		if after.Rails[r].SlotShare != 0.5 || before.Rails[r].SlotShare != 0 ||
+			alone.By != ByLink || all.By != ByPCIe ||
 			all.Rate != alone.PCIe.Value/2 {
 			t.Errorf("rail %d: share %g, alone %v, all %v", r, after.Rails[r].SlotShare, alone, all)
 		}
 	}
 	steps := f.Ladder(0, 1).Ladders(nil)[0].Steps
 	at := slices.IndexFunc(steps, func(s Step) bool { return s.Name == AllRails })
-	if want := f.Pods[1].Rails[0].Ceiling.PCIe.Value * 2; at < 0 || steps[at].Ceiling != want || steps[at].By != ByPCIe {
+	want := f.Pods[1].Rails[0].Ceiling.PCIe.Value * 2
+	if at < 0 || steps[at].Ceiling != want || steps[at].By != ByPCIe {
 		t.Errorf("all rails: want %v, got %+v", want, steps)
 	}
 }

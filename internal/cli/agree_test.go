@@ -112,7 +112,9 @@ func agree(t *testing.T, files []namedLog) {
 	if diff := cmp.Diff(want, claimsOf(launched)); diff != "" {
 		t.Errorf("(-explain +launch):\n%s", diff)
 	}
-	line := launch.NetworkLine{Run: launched, Seen: seen.Log().Seen(), Pods: 2, Settings: launch.Settings{Mode: string(nccl.RDMA)}}.String()
+	line := launch.NetworkLine{
+		Run: launched, Seen: seen.Log().Seen(), Pods: 2, Settings: launch.Settings{Mode: string(nccl.RDMA)},
+	}.String()
 	if got := wordsOf(line); !slices.Contains(wordsFor(want, explained.Last().Nodes), got) {
 		t.Errorf("launch says %q for %+v", line, want)
 	}

@@ -1,8 +1,9 @@
 package cluster
 
-import "cmp"
-
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Pool is one MachineConfigPool (openshift/api machineconfiguration/v1).
 type Pool struct {
@@ -72,13 +73,18 @@ type File struct {
 	// Ignition merges the fields of a file that several MachineConfigs have, and a field that is not set keeps its
 	// value.
 	Inherits    bool   `json:"inherits,omitempty"`    // it sets no content
-	Compression string `json:"compression,omitempty"` // gzip, or none; empty if it sets none
+	Compression string `json:"compression,omitempty"` // Gzip or NotCompressed; empty if it sets neither
 }
+
+// The values of File.Compression. Ignition writes NotCompressed as an empty string.
+const (
+	Gzip          = "gzip"
+	NotCompressed = "none"
+)
 
 // Over returns the file that a node gets, if this one is of a later MachineConfig than the lower one, of a name
 // (coreos/ignition v2 config/merge, tried with 2.15.0).
 func (f File) Over(lower File, name string) File {
-	const packed = "gzip"
 	own := f.Compression
 	f.Compression = cmp.Or(own, lower.Compression)
 	switch {
@@ -86,7 +92,7 @@ func (f File) Over(lower File, name string) File {
 		f.Content, f.Unread, f.Inherits = lower.Content, lower.Unread, lower.Inherits
 	case f.Inherits:
 		f.Unread, f.Inherits = "it changes the compression of the content of MachineConfig "+name, lower.Inherits
-	case own == "" && lower.Compression == packed:
+	case own == "" && lower.Compression == Gzip:
 		f.Content = ""
 		f.Unread = "it is not compressed, but MachineConfig " + name + " says gzip, which holds: nodes cannot decode it"
 	}

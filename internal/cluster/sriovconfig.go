@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// SriovConfig is what the SR-IOV operator makes of a card by the policies that select it.
+// SriovConfig is the configuration that the SR-IOV operator writes to a card.
 type SriovConfig struct {
 	Policies []SriovPolicy // in force; the one with the highest priority comes first
 	VFs, MTU int

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSriovConfig compares the policies in force on a card with the answers of the SR-IOV operator's own code, 1.6.0, for
-// random policies, which tools/sriovpolicies wrote.
+// TestSriovConfig compares the policies in force on a card with the answers of the SR-IOV operator's own code, 1.6.0,
+// for random policies, which tools/sriovpolicies wrote.
 func TestSriovConfig(t *testing.T) {
 	text, err := os.ReadFile("testdata/sriov.tsv")
 	if err != nil {
@@ -29,7 +29,8 @@ func TestSriovConfig(t *testing.T) {
 			names = append(names, p.Name)
 		}
 		slices.Sort(names)
-		if got := fmt.Sprintf("%d\t%d\t%s", c.VFs, c.MTU, strings.Join(names, " ")); got != strings.Join(fields[1:], "\t") {
+		got := fmt.Sprintf("%d\t%d\t%s", c.VFs, c.MTU, strings.Join(names, " "))
+		if got != strings.Join(fields[1:], "\t") {
 			t.Errorf("%s: %q, the operator has %q", fields[0], got, fields[1:])
 		}
 	}

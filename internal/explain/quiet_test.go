@@ -368,8 +368,8 @@ func TestEndsOfPrograms(t *testing.T) {
 		died   = "(APIServer pid=1) ERROR 04-27 18:09:47 [core_client.py:600] Engine core proc EngineCore_DP0 died " +
 			"unexpectedly, shutting down client.\n(APIServer pid=1) ERROR 04-27 18:09:47 [async_llm.py:546] " +
 			"vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n"
-		memory = "ValueError: Free memory on device cuda:0 (16.01/93.0 GiB) on startup is less than desired GPU memory " +
-			"utilization (0.8, 74.4 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
+		memory = "ValueError: Free memory on device cuda:0 (16.01/93.0 GiB) on startup is less than desired GPU " +
+			"memory utilization (0.8, 74.4 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
 		refused = "6: pretrain.py: error: unrecognized arguments: --keep-last-n 3\n" +
 			"6: torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" +
 			"6:   exitcode  : 2 (pid: 291890)\nsrun: error: gpu-a: task 6: Exited with exit code 1"

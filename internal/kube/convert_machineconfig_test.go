@@ -105,7 +105,11 @@ spec:
 `,
 			cluster.MachineConfig{Name: "rendered-worker-0a1b",
 				KernelArguments: []string{"iommu=pt", "intel_iommu=on"}, Rendered: true,
-				Files: []cluster.File{{Path: "/etc/crio/crio.conf.d/00-default", Content: "[crio.runtime]\n", Compression: "none"}}}},
+				Files: []cluster.File{{
+					Path: "/etc/crio/crio.conf.d/00-default", Content: "[crio.runtime]\n",
+					Compression: cluster.NotCompressed,
+				}},
+			}},
 		"only units": {`
 metadata: {name: 99-worker-x, labels: {machineconfiguration.openshift.io/role: worker}}
 spec: {config: {ignition: {version: 3.2.0}, systemd: {units: [{name: a.service}]}}}

@@ -32,7 +32,7 @@ type ignitionResource struct {
 func (f ignitionFile) read() cluster.File {
 	file := cluster.File{Path: f.Path, Inherits: f.Contents.Source == nil}
 	if c := f.Contents.Compression; c != nil {
-		file.Compression = cmp.Or(*c, "none")
+		file.Compression = cmp.Or(*c, cluster.NotCompressed)
 	}
 	switch pieces := f.Append.(type) {
 	case bool:
@@ -76,7 +76,7 @@ func (r ignitionResource) decode() (string, error) {
 	switch compression {
 	case "":
 		return content, nil
-	case "gzip":
+	case cluster.Gzip:
 		return unzip(content)
 	}
 	return "", fmt.Errorf("its compression %q is unknown", compression)

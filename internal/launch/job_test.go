@@ -469,8 +469,8 @@ func TestNetworkLine(t *testing.T) {
 		},
 		"no part of NCCL is selected": {
 			NetworkLine{Settings: Settings{Debug: "INFO", Silent: true}},
-			"not known: NCCL logged nothing, because NCCL_DEBUG_SUBSYS has no word that NCCL knows, which silences even " +
-				"its warnings: use -e NCCL_DEBUG_SUBSYS=INIT,ENV,NET",
+			"not known: NCCL logged nothing, because NCCL_DEBUG_SUBSYS has no word that NCCL knows, which silences " +
+				"even its warnings: use -e NCCL_DEBUG_SUBSYS=INIT,ENV,NET",
 		},
 		"into the user's file": {
 			NetworkLine{Settings: Settings{Debug: "INFO", DebugFile: "/tmp/nccl.%h"}},

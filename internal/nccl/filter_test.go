@@ -65,8 +65,8 @@ func asInt(b bool) int {
 	return 0
 }
 
-// TestInterfaces compares the interfaces that a setting selects, and their order, with the answers of ncclFindInterfaces
-// of NCCL 2.28.9 for these interfaces, of which eth1 is down.
+// TestInterfaces compares the interfaces that a setting selects, and their order, with the answers of
+// ncclFindInterfaces of NCCL 2.28.9 for these interfaces, of which eth1 is down.
 func TestInterfaces(t *testing.T) {
 	var s host.Snapshot
 	for _, l := range []struct{ name, addresses string }{
@@ -107,7 +107,8 @@ func TestFamily(t *testing.T) {
 		s.Env = maps.Clone(s.Env)
 		s.Env[socketFamily] = family
 		_, findings := Compute(rail.Resolve(s, rail.Pod).Rails, s, Policy{Mode: RDMA})
-		found := slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Subject != check.EnvRef(socketFamily) })
+		other := func(f check.Finding) bool { return f.Subject != check.EnvRef(socketFamily) }
+		found := slices.DeleteFunc(findings, other)
 		if len(found) != want || want > 0 && found[0].Status != check.Fail {
 			t.Errorf("%s: %v", family, found)
 		}

@@ -107,7 +107,7 @@ func (r gidRange) contains(g host.GID) bool {
 
 // rulesOf returns the rules of the three variables; an empty value is NCCL's default.
 func rulesOf(family, version, addrRange string) gidRules {
-	r := gidRules{ipv6: family == "AF_INET6", version: roceV2} // any other word is AF_INET to NCCL (envIbAddrFamily)
+	r := gidRules{ipv6: family == inet6, version: roceV2} // any other word is AF_INET to NCCL (envIbAddrFamily)
 	if n, ok := number(version); ok {
 		r.version = n
 	}
@@ -150,7 +150,7 @@ func (g gidChoice) gidRules() (gidRules, bool) {
 		}
 	}
 	if rules.ipv6 {
-		g.c.set("NCCL_IB_ADDR_FAMILY", "AF_INET6", Computed,
+		g.c.set("NCCL_IB_ADDR_FAMILY", inet6, Computed,
 			"the rails have IPv6 GIDs only; NCCL looks for IPv4 by default")
 	}
 	if rules.version == 1 {
@@ -163,8 +163,12 @@ func (g gidChoice) gidRules() (gidRules, bool) {
 		}
 		return computed
 	}
-	return rulesOf(or("NCCL_IB_ADDR_FAMILY", map[bool]string{true: "AF_INET6"}[rules.ipv6]),
-		or("NCCL_IB_ROCE_VERSION_NUM", fmt.Sprint(rules.version)), or("NCCL_IB_ADDR_RANGE", "")), true
+	family := inet
+	if rules.ipv6 {
+		family = inet6
+	}
+	return rulesOf(or("NCCL_IB_ADDR_FAMILY", family), or("NCCL_IB_ROCE_VERSION_NUM", fmt.Sprint(rules.version)),
+		or("NCCL_IB_ADDR_RANGE", "")), true
 }
 
 // gidSettings returns the variables of NCCL's choice of a GID that the user set and this run keeps.

@@ -10,8 +10,8 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// TestPick compares the choice of a GID with the answers of NCCL's own code for random tables and settings. tools/ncclgid
-// wrote them with the sources of NCCL 2.30.7; those of 2.26.2 and 2.28.9 give the same.
+// TestPick compares the choice of a GID with the answers of NCCL's own code for random tables and settings.
+// tools/ncclgid wrote them with the sources of NCCL 2.30.7; those of 2.26.2 and 2.28.9 give the same.
 func TestPick(t *testing.T) {
 	file, err := os.Open("testdata/gid.tsv")
 	if err != nil {
@@ -24,8 +24,8 @@ func TestPick(t *testing.T) {
 		slots := strings.Fields(row[3])
 		got := rulesOf(row[0], row[1], row[2]).pick(table(t, slots), len(slots))
 		if got != host.Atoi(row[4]) {
-			t.Errorf("family %q, version %q, range %q, table %s: slot %d, NCCL takes %s", row[0], row[1], row[2], row[3],
-				got, row[4])
+			t.Errorf("family %q, version %q, range %q, table %s: slot %d, NCCL takes %s",
+				row[0], row[1], row[2], row[3], got, row[4])
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -66,7 +66,8 @@ func TestIPv4LinkLocal(t *testing.T) {
 	}
 	vars, _ := Compute(rail.Resolve(s, rail.Pod).Rails, s, Policy{})
 	got := find(vars, "NCCL_IB_GID_INDEX")
-	if got.Value != "5" || got.Source != Computed || !strings.Contains(got.Reason, "slot 3 of mlx5_6:1, which is link-local (169.254.3.4)") {
+	const why = "slot 3 of mlx5_6:1, which is link-local (169.254.3.4)"
+	if got.Value != "5" || got.Source != Computed || !strings.Contains(got.Reason, why) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -36,12 +36,12 @@ var offSwitches = []offSwitch{
 	{name: "NCCL_NET", replaced: true, off: byValue(isSocket)},
 	{name: "NCCL_IB_DISABLE", off: byValue(Disables)},
 	{name: "UCX_TLS", library: ucx, effect: overTCP, off: byValue(leavesNone)},
-	{name: ucxList, library: ucx, effect: overTCP, replaced: true, off: ucxSelectsNone},
+	{name: ucxList, library: ucx, effect: overTCP, replaced: true, off: selectsNone(ucxDevices)},
 	{
 		name: ucxList, library: "UCX up to 1.20", replaced: true, remark: true, off: olderUCXSelectsNone,
 		effect: "it knows neither ^ nor ranges, and a device only with its port, as mlx5_0:1",
 	},
-	{name: nvshmemList, library: "NVSHMEM", effect: reachNone, replaced: true, off: nvshmemSelectsNone},
+	{name: nvshmemList, library: "NVSHMEM", effect: reachNone, replaced: true, off: selectsNone(nvshmemDevices)},
 	{name: "NVSHMEM_REMOTE_TRANSPORT", library: "NVSHMEM", effect: reachNone, off: noTransport},
 	{
 		name: ibgda, library: "NVSHMEM", off: prefixOfNone,
@@ -87,16 +87,13 @@ func prefixOfNone(c settings, value string, rails []rail.Rail) bool {
 	return isTrue(value) && !slices.ContainsFunc(portsOf(rails), fits)
 }
 
-func ucxSelectsNone(_ settings, value string, rails []rail.Rail) bool {
-	return !ucxDevices(value).selectsAny(rails)
+// selectsNone is for a list of devices as a library reads it.
+func selectsNone(devices func(value string) list) func(settings, string, []rail.Rail) bool {
+	return func(_ settings, value string, rails []rail.Rail) bool { return !devices(value).selectsAny(rails) }
 }
 
 func olderUCXSelectsNone(_ settings, value string, rails []rail.Rail) bool {
 	return ucxDevices(value).selectsAny(rails) && !olderUCXDevices(value).selectsAny(rails)
-}
-
-func nvshmemSelectsNone(_ settings, value string, rails []rail.Rail) bool {
-	return !nvshmemDevices(value).selectsAny(rails)
 }
 
 func forcesSockets(name, value string) bool {

@@ -25,12 +25,15 @@ var switchValues = map[string]struct{ off, on []string }{
 	},
 	ucxList: {
 		[]string{
-			"eth0", "net1,eth0", "net1,all", "mlx5_6:1, mlx5_7:1", "mlx5_0:1", "mlx5_6:2", "^mlx5_6,mlx5_7,mlx5_10:1,mlx5_11:1", "mlx5_[0-3]:1", " all",
+			"eth0", "net1,eth0", "net1,all", "mlx5_6:1, mlx5_7:1", "mlx5_0:1", "mlx5_6:2",
+			"^mlx5_6,mlx5_7,mlx5_10:1,mlx5_11:1", "mlx5_[0-3]:1", " all",
 		},
 		[]string{"all", "mlx5_6:1", "mlx5_6:1,eth0"},
 	},
 	nvshmemList: {
-		[]string{"eth0", "mlx5_0", "^mlx5_6,mlx5_7,mlx5_10,mlx5_11", "all", "mlx5_[6-7]", "mlx5_6:2", "mlx5", " mlx5_6"},
+		[]string{
+			"eth0", "mlx5_0", "^mlx5_6,mlx5_7,mlx5_10,mlx5_11", "all", "mlx5_[6-7]", "mlx5_6:2", "mlx5", " mlx5_6",
+		},
 		[]string{"", "mlx5_6:1", "mlx5_6", "^mlx5_6", "mlx5_6:1:2", ",mlx5_6,"},
 	},
 	"NVSHMEM_REMOTE_TRANSPORT": {[]string{"none", "tcp"}, []string{"ibrc", "IBRC", "ucx", "ibdevx", "libfabric"}},

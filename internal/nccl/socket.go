@@ -189,7 +189,7 @@ func addressed(l *host.Link, family string) bool {
 
 const (
 	socketFamily = "NCCL_SOCKET_FAMILY"
-	inet         = "AF_INET"
+	inet         = "AF_INET" // also of NCCL_IB_ADDR_FAMILY
 	inet6        = "AF_INET6"
 )
 

@@ -199,10 +199,12 @@ func endCauses(in *input, end event.Event) []candidate {
 // exitCauses returns what the exit code of a process tells by itself, nil if nothing.
 func exitCauses(in *input, end event.Event, events []event.Event, lost string) []candidate {
 	const aborted, bus, usage = -6, -7, 2
-	switch refused := refusals(in); {
-	case end.Code == usage && len(refused) > 0:
-		return advised(programAdvice, possible(story.UnknownCause, "the program did not take its arguments",
-			refused...))
+	switch {
+	case end.Code == usage:
+		if refused := refusals(in); len(refused) > 0 {
+			return advised(programAdvice, possible(story.UnknownCause, "the program did not take its arguments",
+				refused...))
+		}
 	case end.Code == aborted && quotesBefore(in, end):
 		return lastWarning(in)
 	case end.Code == bus:

@@ -56,7 +56,7 @@ func runtimeOf(t *tree, name string, files []string, memlock func(text string) m
 	return &found
 }
 
-// memlockSetting is what one file says of the limit.
+// memlockSetting is the limit that one file sets.
 type memlockSetting struct {
 	value   string
 	sets    bool

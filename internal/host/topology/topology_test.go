@@ -59,8 +59,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTopologies compares files with the answers of NCCL's own code: xmlLoadSub of 2.28.9, without a device. Each line has
-// the addresses that the file places, or what NCCL says as it refuses it, and the file with \x0a, \x09 and \x0d.
+// TestTopologies compares files with the answers of NCCL's own code: xmlLoadSub of 2.28.9, without a device. Each line
+// has the addresses that the file places, or what NCCL says as it refuses it, and the file with \x0a, \x09 and \x0d.
 func TestTopologies(t *testing.T) {
 	answers, err := os.ReadFile("testdata/topology.tsv")
 	if err != nil {

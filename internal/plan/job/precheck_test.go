@@ -646,8 +646,10 @@ func TestQuotaPrechecks(t *testing.T) {
 			},
 		},
 		"names that no quota counts": {
-			s:    quota(cluster.Resources{"nvidia.com/gpu": 1, "limits.nvidia.com/gpu": 1, "count/pods": 2}, nil),
-			says: []string{"Quota q has nvidia.com/gpu, which limits nothing", "has limits.nvidia.com/gpu, which limits"},
+			s: quota(cluster.Resources{"nvidia.com/gpu": 1, "limits.nvidia.com/gpu": 1, "count/pods": 2}, nil),
+			says: []string{
+				"Quota q has nvidia.com/gpu, which limits nothing", "has limits.nvidia.com/gpu, which limits nothing",
+			},
 		},
 		"too few rails": {
 			s:    quota(cluster.Resources{"requests.openshift.io/eno5np0rdma": 1}, nil),

@@ -75,43 +75,47 @@ func checkRange(config ipam) error {
 	if subnet.Bits() > subnet.Addr().BitLen()-2 {
 		return tooSmall(subnet)
 	}
-	first, last, found := strings.Cut(config.Range, "-")
-	if found {
+	if first, last, found := strings.Cut(config.Range, "-"); found {
 		last, _, _ = strings.Cut(last, "/")
 		config.Start, config.End = first, last
 	}
-	for _, end := range []struct{ field, text string }{{"range_start", config.Start}, {"range_end", config.End}} {
-		a, err := netip.ParseAddr(strings.TrimSpace(end.text))
-		if end.text != "" && (err != nil || !subnet.Contains(a)) {
-			return fmt.Errorf("%s %s is not in %s: whereabouts would ignore it", end.field, end.text, subnet)
-		}
+	start, err := endOf("range_start", config.Start, subnet)
+	end, err2 := endOf("range_end", config.End, subnet)
+	if err := cmp.Or(err, err2); err != nil {
+		return err
 	}
-	if config.End != "" && config.Start != "" && netip.MustParseAddr(strings.TrimSpace(config.End)).
-		Less(netip.MustParseAddr(strings.TrimSpace(config.Start))) {
-		return fmt.Errorf("the range ends at %s, before it starts: whereabouts would ignore its end", config.End)
+	if start.IsValid() && end.IsValid() && end.Less(start) {
+		return fmt.Errorf("the range ends at %s, before it starts: whereabouts would ignore its end", end)
 	}
-	if gateway, err := netip.ParseAddr(config.Gateway); err == nil && mayAssign(config, subnet, gateway) {
+	gateway, err := netip.ParseAddr(config.Gateway)
+	inRange := err == nil && subnet.Contains(gateway) && !gateway.Less(start) && (!end.IsValid() || !end.Less(gateway))
+	if inRange && !config.excludes(gateway) {
 		return fmt.Errorf("the gateway %s is in the range, and whereabouts would give it to a pod: "+
 			`add "exclude": ["%s/%d"]`, gateway, gateway, gateway.BitLen())
 	}
 	return nil
 }
 
+func (i ipam) excludes(a netip.Addr) bool {
+	return slices.ContainsFunc(i.Exclude, func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err == nil && p.Contains(a) || text == a.String()
+	})
+}
+
 func tooSmall(subnet netip.Prefix) error {
 	return fmt.Errorf("%s has no address for a pod: whereabouts takes at least a /%d", subnet, subnet.Addr().BitLen()-2)
 }
 
-// mayAssign reports whether whereabouts may give an address to a pod.
-func mayAssign(config ipam, subnet netip.Prefix, a netip.Addr) bool {
-	excluded := func(text string) bool {
-		p, err := netip.ParsePrefix(text)
-		return err == nil && p.Contains(a) || text == a.String()
+// endOf parses an end of a range; the zero address if it is not given.
+func endOf(field, text string, subnet netip.Prefix) (a netip.Addr, err error) {
+	if text == "" {
+		return a, nil
 	}
-	start, err := netip.ParseAddr(strings.TrimSpace(config.Start))
-	before := err == nil && a.Less(start)
-	end, err := netip.ParseAddr(strings.TrimSpace(config.End))
-	after := err == nil && end.Less(a)
-	return subnet.Contains(a) && !before && !after && !slices.ContainsFunc(config.Exclude, excluded)
+	if a, err = netip.ParseAddr(strings.TrimSpace(text)); err != nil || !subnet.Contains(a) {
+		return a, fmt.Errorf("%s %s is not in %s: whereabouts would ignore it", field, text, subnet)
+	}
+	return a, nil
 }
 
 // subnetOf returns the subnet of a range of whereabouts.

@@ -50,29 +50,45 @@ func TestSubnets(t *testing.T) {
 
 func TestCheckAddresses(t *testing.T) {
 	prefix := netip.MustParsePrefix
+	byWhereabouts := func(fields string) Options { return Options{IPAM: `{"type":"whereabouts",` + fields + "}"} }
 	for name, c := range map[string]struct {
 		o    Options
 		want string
 	}{
-		"nothing":           {},
-		"whereabouts":       {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`}, ""},
-		"part of a range":   {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.5-10.1.0.9/16"}`}, ""},
-		"another plugin":    {Options{IPAM: `{"type":"nv-ipam","poolName":"rails"}`}, ""},
-		"text":              {Options{IPAM: "nonsense"}, `--ipam: "nonsense" is not a JSON object`},
-		"a list":            {Options{IPAM: `[]`}, "is not a JSON object"},
-		"without type":      {Options{IPAM: `{"range":"10.1.0.0/16"}`}, `has no "type"`},
-		"no subnet":         {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0"}`}, "range: "},
-		"both":              {Options{IPAM: `{"type":"dhcp"}`, RailSubnets: []netip.Prefix{prefix("10.0.0.0/8")}}, "exclude each other"},
-		"subnets":           {Options{RailSubnets: []netip.Prefix{prefix("10.1.0.0/16"), prefix("10.2.0.0/16")}}, ""},
-		"no address":        {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/31"}`}, "10.1.0.0/31 has no address for a pod"},
-		"start elsewhere":   {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/24","range_start":"10.9.0.5"}`}, "range_start 10.9.0.5 is not in 10.1.0.0/24"},
-		"part elsewhere":    {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.5-10.2.0.9/24"}`}, "range_start 10.1.0.5 is not in 10.2.0.9/24"},
-		"backwards":         {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.9-10.1.0.5/24"}`}, "before it starts"},
-		"gateway":           {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/24","gateway":"10.1.0.1"}`}, `add "exclude": ["10.1.0.1/32"]`},
-		"gateway, excluded": {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/24","gateway":"10.1.0.1","exclude":["10.1.0.0/30"]}`}, ""},
-		"gateway before":    {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.5-10.1.0.9/24","gateway":"10.1.0.1"}`}, ""},
-		"gateway elsewhere": {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/24","gateway":"10.2.0.1"}`}, ""},
-		"a small subnet":    {Options{RailSubnets: []netip.Prefix{prefix("10.1.0.0/31"), prefix("10.2.0.0/31")}}, "10.1.0.0/31 has no address"},
+		"nothing":         {},
+		"whereabouts":     {byWhereabouts(`"range":"10.1.0.0/16"`), ""},
+		"part of a range": {byWhereabouts(`"range":"10.1.0.5-10.1.0.9/16"`), ""},
+		"another plugin":  {Options{IPAM: `{"type":"nv-ipam","poolName":"rails"}`}, ""},
+		"text":            {Options{IPAM: "nonsense"}, `--ipam: "nonsense" is not a JSON object`},
+		"a list":          {Options{IPAM: `[]`}, "is not a JSON object"},
+		"without type":    {Options{IPAM: `{"range":"10.1.0.0/16"}`}, `has no "type"`},
+		"no subnet":       {byWhereabouts(`"range":"10.1.0.0"`), "range: "},
+		"both":            {Options{IPAM: `{"type":"dhcp"}`, RailSubnets: []netip.Prefix{prefix("10.0.0.0/8")}}, "exclude each other"},
+		"subnets":         {Options{RailSubnets: []netip.Prefix{prefix("10.1.0.0/16"), prefix("10.2.0.0/16")}}, ""},
+		"no address":      {byWhereabouts(`"range":"10.1.0.0/31"`), "10.1.0.0/31 has no address for a pod"},
+		"start elsewhere": {
+			byWhereabouts(`"range":"10.1.0.0/24","range_start":"10.9.0.5"`),
+			"range_start 10.9.0.5 is not in 10.1.0.0/24",
+		},
+		"part elsewhere": {
+			byWhereabouts(`"range":"10.1.0.5-10.2.0.9/24"`),
+			"range_start 10.1.0.5 is not in 10.2.0.9/24",
+		},
+		"backwards": {byWhereabouts(`"range":"10.1.0.9-10.1.0.5/24"`), "before it starts"},
+		"gateway": {
+			byWhereabouts(`"range":"10.1.0.0/24","gateway":"10.1.0.1"`),
+			`add "exclude": ["10.1.0.1/32"]`,
+		},
+		"gateway, excluded": {
+			byWhereabouts(`"range":"10.1.0.0/24","gateway":"10.1.0.1","exclude":["10.1.0.0/30"]`),
+			"",
+		},
+		"gateway before":    {byWhereabouts(`"range":"10.1.0.5-10.1.0.9/24","gateway":"10.1.0.1"`), ""},
+		"gateway elsewhere": {byWhereabouts(`"range":"10.1.0.0/24","gateway":"10.2.0.1"`), ""},
+		"a small subnet": {
+			Options{RailSubnets: []netip.Prefix{prefix("10.1.0.0/31"), prefix("10.2.0.0/31")}},
+			"10.1.0.0/31 has no address",
+		},
 		"subnets that meet": {Options{RailSubnets: []netip.Prefix{prefix("10.0.0.0/8"), prefix("10.2.0.0/16")}}, "10.0.0.0/8 and 10.2.0.0/16 overlap"},
 	} {
 		err := c.o.CheckAddresses()
@@ -123,8 +139,8 @@ func TestSubnetsOfMoreRails(t *testing.T) {
 	}
 }
 
-// On OpenShift no pod would start whose attachment sets arp_ignore: one subnet for several RoCE rails is refused, unless
-// a network there shows that the allowlist has it.
+// On OpenShift no pod would start whose attachment sets arp_ignore: one subnet for several RoCE rails is refused,
+// unless a network there shows that the allowlist has it.
 func TestOneSubnetOnOpenShift(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*cluster.State)

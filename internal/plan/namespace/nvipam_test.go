@@ -78,12 +78,14 @@ func TestPoolKeepsItsBlocks(t *testing.T) {
 	s := nvidia()
 	s.Server.Groups = append(s.Server.Groups, cluster.NvIPAMGroup)
 	o := Options{
-		Namespace: "train", Networks: []string{"rail0"}, RailSubnets: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")},
+		Namespace: "train", Networks: []string{"rail0"},
+		RailSubnets: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/24")},
 	}
 	p, _ := Setup(s, o)
 	s = plantest.With(s, plantest.Live(p))
 	for range 3 {
-		more := s.Nodes[slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.Allocatable["nvidia.com/rail0"] > 0 })]
+		offers := func(n cluster.Node) bool { return n.Allocatable["nvidia.com/rail0"] > 0 }
+		more := s.Nodes[slices.IndexFunc(s.Nodes, offers)]
 		more.Name, more.Labels = more.Name+"x", nil
 		s.Nodes = append(s.Nodes, more)
 	}

@@ -139,7 +139,7 @@ func (c *configPlan) memlock(p cluster.Pool) {
 	}
 	f := memlockFile(keep, others.Last)
 	if writesPath(without(selected, name), f.Path) {
-		f.Compression = notCompressed
+		f.Compression = cluster.NotCompressed
 	}
 	if len(keep) > 0 {
 		c.Note("%s keeps %s from %s (MachineConfig %s), because CRI-O uses only the list of the last file.",

@@ -39,16 +39,14 @@ func object(apiVersion, kind, name string, fields map[string]any) unstructured.U
 	return o
 }
 
-// notCompressed sets the compression and the hash of a file, which another MachineConfig with the same path would
-// otherwise decide. Without one they are left out: a change of a MachineConfig restarts the nodes of its pool.
-const notCompressed = "none"
-
+// machineConfigObject sets the compression and the hash only of files that say NotCompressed, as another MachineConfig
+// with the same path would otherwise decide them: a change of a MachineConfig restarts the nodes of its pool.
 func machineConfigObject(m cluster.MachineConfig) unstructured.Unstructured {
 	config := map[string]any{"ignition": map[string]any{"version": ignitionVersion}}
 	var files []any
 	for _, f := range m.Files {
 		contents := map[string]any{"source": dataURL + base64.StdEncoding.EncodeToString([]byte(f.Content))}
-		if f.Compression == notCompressed {
+		if f.Compression == cluster.NotCompressed {
 			sum := sha512.Sum512([]byte(f.Content))
 			contents["compression"] = ""
 			contents["verification"] = map[string]any{"hash": "sha512-" + hex.EncodeToString(sum[:])}

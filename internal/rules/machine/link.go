@@ -60,8 +60,7 @@ func (s slotRates) slow(about check.Ref, f *host.Function) []check.Finding {
 	summary := fmt.Sprintf("PCIe link runs at %g GT/s x%d, the card supports %g GT/s x%d",
 		l.GTs, l.Width, l.MaxGTs, l.MaxWidth)
 	if status > check.Pass {
-		summary += fmt.Sprintf(": it carries about %.0f of the %g Gb/s of the card's ports", carries,
-			gbps)
+		summary += fmt.Sprintf(": it carries about %.0f of the %g Gb/s of the card's ports", carries, gbps)
 	}
 	address := f.PhysFn.Or(f.Address).String()
 	link := "/sys/bus/pci/devices/" + address + "/current_link_"

@@ -173,8 +173,8 @@ func TestNetworksFrom(t *testing.T) {
 	a.ends(t, 1, "setup", "namespace", ns, "--networks-from", "nowhere", "--yes").silent(t).says(t, "namespace nowhere has no rail", "railhead setup namespace copies --networks-from default")
 }
 
-// TestRailAddresses: each rail gets a subnet of its own. In one for all the plugin tuning keeps the rails from answering
-// for each other; OpenShift refuses that, unless another network shows that an administrator has allowed it.
+// TestRailAddresses: each rail gets a subnet of its own. In one for all the plugin tuning keeps the rails from
+// answering for each other; OpenShift refuses that, unless another network shows that an administrator has allowed it.
 func TestRailAddresses(t *testing.T) {
 	const one = `{"type":"whereabouts","range":"10.103.0.0/16"}`
 	setUp(t)
